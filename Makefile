@@ -1,0 +1,5 @@
+.PHONY: fmt lint
+fmt:
+	cargo fmt --all
+lint:
+	cargo clippy --workspace --all-targets -- -D warnings

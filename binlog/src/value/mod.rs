@@ -1,0 +1,64 @@
+//! One physical column value, as the wire has it.
+//!
+//! A [`Value`] borrows from the event. It knows nothing of the schema: an ENUM is its index, an integer is its bits
+//! (whether they are signed is the schema's word), text is undecoded bytes in the column's character set, a zero
+//! date is a zero date. What that means to a reader of records is decided in the connector.
+
+mod decimal;
+mod json;
+mod temporal;
+
+pub use decimal::Decimal;
+pub use json::{JsonBinary, JsonError};
+pub use temporal::{Date, DateTime, Time, Timestamp};
+
+/// A physical value. 24 bytes on 64-bit targets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Value<'a> {
+    /// SQL NULL.
+    Null,
+    /// TINYINT: 8 bits, two's complement if the column is signed.
+    Int8(u8),
+    /// SMALLINT: 16 bits.
+    Int16(u16),
+    /// MEDIUMINT: 24 bits in the low part; the high byte is zero (not sign-extended).
+    Int24(u32),
+    /// INT: 32 bits.
+    Int32(u32),
+    /// BIGINT: 64 bits.
+    Int64(u64),
+    /// FLOAT.
+    Float(f32),
+    /// DOUBLE and REAL.
+    Double(f64),
+    /// DECIMAL and NUMERIC.
+    Decimal(Decimal<'a>),
+    /// BIT(n): `ceil(n/8)` bytes, most significant first.
+    Bit(&'a [u8]),
+    /// YEAR: 0 is `0000`, else 1900 + the number.
+    Year(u8),
+    /// DATE.
+    Date(Date),
+    /// TIME, signed.
+    Time(Time),
+    /// DATETIME, in no time zone.
+    DateTime(DateTime),
+    /// TIMESTAMP, in UTC.
+    Timestamp(Timestamp),
+    /// CHAR, VARCHAR, the TEXT family, BINARY, VARBINARY, the BLOB family and MariaDB's plug-in types: the bytes stored.
+    /// BINARY comes without its trailing zero bytes.
+    Bytes(&'a [u8]),
+    /// ENUM: the one-based index of the label; 0 is the empty error value.
+    Enum(u16),
+    /// SET: bit n stands for the label of index n, zero-based.
+    Set(u64),
+    /// JSON in the server's binary form.
+    Json(JsonBinary<'a>),
+    /// JSON as text: what a query gives.
+    JsonText(&'a [u8]),
+    /// GEOMETRY and its kinds: 4 bytes SRID, little-endian, then WKB.
+    Geometry(&'a [u8]),
+    /// VECTOR: 32-bit floats, little-endian.
+    Vector(&'a [u8]),
+}
