@@ -1,5 +1,40 @@
-.PHONY: fmt lint
+# Needs Rust (stable), and on the first run a network: servers and the reference engine are fetched into
+# ${HOLDFAST_CACHE:-~/.cache/holdfast} by tests/scripts/install-*.
+
+.PHONY: demo test reference soak bench fmt lint servers debezium
+
+# A workload on a real MySQL, streamed, stopped in the middle and resumed.
+demo: servers
+	cargo build -q --bin holdfast
+	cargo run -q -p holdfast-tests --bin demo
+
+# Formatting, lints, unit tests, and everything on real servers. No JVM.
+test: servers
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo test --workspace --no-fail-fast
+
+# The real Debezium beside Holdfast on the same server; regenerates tests/golden, which must leave no diff.
+reference: servers debezium
+	cargo build -q --bin holdfast
+	cargo run -q -p holdfast-tests --bin reference
+
+# Long campaigns, by hand.
+soak: servers
+	cargo test --workspace --no-fail-fast -- --ignored
+
+bench:
+	cargo bench --workspace
+
 fmt:
 	cargo fmt --all
+
 lint:
 	cargo clippy --workspace --all-targets -- -D warnings
+
+servers:
+	tests/scripts/install-mysql
+	tests/scripts/install-mariadb
+
+debezium:
+	tests/scripts/install-debezium

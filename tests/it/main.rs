@@ -1,2 +1,5 @@
-#[test]
-fn a() {}
+//! Tests on real servers. One file per subject; servers are shared where the subject allows.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod servers;

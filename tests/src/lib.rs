@@ -1,1 +1,14 @@
-//! Placeholder.
+//! Tests on real servers and against the reference engine.
+//!
+//! [`server`] starts MySQL and MariaDB, [`engine`] starts Holdfast or the real Debezium as a child process on the same
+//! properties, [`normalise`] says what "the same record" means, [`case`](mod@case) runs the folders of `tests/cases`,
+//! and [`golden`] those of `tests/golden`.
+//!
+//! Everything here is blocking and fails loudly: a server or an engine that cannot be had is an error, never a skip.
+
+mod failure;
+pub mod paths;
+pub mod server;
+mod wait;
+
+pub use failure::{Context, Failure, Result};
