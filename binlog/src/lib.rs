@@ -2,8 +2,12 @@
 
 mod error;
 pub mod event;
+pub mod gtid;
+pub mod position;
 pub mod value;
 pub mod wire;
 
 pub use error::{Error, ErrorClass, EventContext};
+pub use gtid::{Gtid, GtidPos, GtidSet};
+pub use position::{BinlogPosition, Coordinate};
 pub use value::Value;
