@@ -1,6 +1,7 @@
 //! Schema history: what every table looked like at a position.
 
 pub mod codec;
+pub mod compare;
 mod json;
 pub mod offset;
 pub mod record;
