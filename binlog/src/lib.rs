@@ -4,6 +4,7 @@ mod error;
 pub mod event;
 pub mod gtid;
 pub mod position;
+pub mod row;
 pub mod txn;
 pub mod value;
 pub mod wire;

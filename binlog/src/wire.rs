@@ -39,6 +39,24 @@ pub enum DecodeError {
         /// Bytes left.
         left: u64,
     },
+    /// Two numbers that must agree do not.
+    #[error("{field} is {found}, expected {expected}")]
+    Mismatch {
+        /// Name of the field.
+        field: &'static str,
+        /// What the field says.
+        found: u64,
+        /// What it must be.
+        expected: u64,
+    },
+    /// A column has a type that this version does not know.
+    #[error("column {column} has the unknown type {code}")]
+    ColumnType {
+        /// Zero-based index of the column in its table map.
+        column: u32,
+        /// The type code of the table map.
+        code: u8,
+    },
     /// A construct that this version does not decode.
     #[error("{what} is not supported")]
     Unsupported {

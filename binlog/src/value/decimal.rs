@@ -1,6 +1,30 @@
 //! DECIMAL: the packed digits of the wire, or the text of a query.
 
+use crate::wire::{Cursor, DecodeError};
+
+/// Most digits a DECIMAL has.
+pub(crate) const MAX_PRECISION: u8 = 65;
+
+/// Most digits a DECIMAL has after the point.
+pub(crate) const MAX_SCALE: u8 = 30;
+
+/// Digits in a full group, which takes [`GROUP_BYTES`] bytes.
+const GROUP: u8 = 9;
+
+const GROUP_BYTES: u8 = 4;
+
+/// Bytes that 0 to 9 digits take (MySQL, `strings/decimal.cc`, `dig2bytes`).
+const DIGIT_BYTES: [u8; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
+
+const POWERS: [u32; 10] =
+    [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
+
 /// A DECIMAL value with its declared precision and scale.
+///
+/// The packed form (MySQL, `strings/decimal.cc`, `decimal2bin`): the digits before the point are cut into groups of
+/// nine from the point to the left, those after it from the point to the right; each group is a big-endian number of
+/// 4 bytes, the incomplete groups at both ends take fewer. The first bit is set for a number that is not negative; a
+/// negative one has every bit flipped. Decoding checks that no group exceeds its digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decimal<'a> {
     /// The packed big-endian form of rows events, 9 digits in 4 bytes, sign in the top bit.
@@ -14,4 +38,330 @@ pub enum Decimal<'a> {
     },
     /// Decimal text as a query prints it: an optional minus, digits, an optional point and digits.
     Text(&'a [u8]),
+}
+
+impl<'a> Decimal<'a> {
+    /// Takes the packed form and checks its digits. `len` is [`packed_len`] of precision and scale.
+    #[inline]
+    pub(crate) fn read(
+        cursor: &mut Cursor<'a>,
+        precision: u8,
+        scale: u8,
+        len: u8,
+    ) -> Result<Self, DecodeError> {
+        let bytes = cursor.take(len.into(), "decimal")?;
+        for (value, digits) in Groups::new(bytes, precision, scale) {
+            if value >= power(digits) {
+                return Err(DecodeError::Invalid { field: "decimal digits", value: value.into() });
+            }
+        }
+        Ok(Self::Packed { bytes, precision, scale })
+    }
+
+    /// Parses a packed decimal with its precision and scale, as binary JSON has it.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::Invalid`] for a precision above 65, a scale above 30 or above the precision, or bad digits;
+    /// [`DecodeError::Truncated`] for too few bytes.
+    pub(crate) fn parse(bytes: &'a [u8], precision: u8, scale: u8) -> Result<Self, DecodeError> {
+        let len = packed_len(precision, scale)?;
+        Self::read(&mut Cursor::new(bytes), precision, scale, len)
+    }
+
+    /// Whether every digit is zero.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        match *self {
+            Self::Packed { bytes, precision, scale } => {
+                Groups::new(bytes, precision, scale).all(|(value, _)| value == 0)
+            }
+            Self::Text(text) => !text.iter().any(|byte| matches!(byte, b'1'..=b'9')),
+        }
+    }
+
+    /// Whether the number is below zero. A zero never is.
+    #[must_use]
+    pub fn is_negative(&self) -> bool {
+        let sign = match *self {
+            Self::Packed { bytes, .. } => packed_sign(bytes),
+            Self::Text(text) => text.first() == Some(&b'-'),
+        };
+        sign && !self.is_zero()
+    }
+
+    /// The number without its point: `-999.99` is -99999. `None` when it does not fit (more than 38 digits may not),
+    /// or when the text of [`Self::Text`] is no decimal number.
+    #[inline]
+    #[must_use]
+    pub fn to_i128(&self) -> Option<i128> {
+        match *self {
+            Self::Packed { bytes, precision, scale } => {
+                let size = if precision <= 18 {
+                    // 18 digits fit 64 bits.
+                    let small = Groups::new(bytes, precision, scale).fold(
+                        0,
+                        |sum: u64, (value, digits)| {
+                            sum * u64::from(power(digits)) + u64::from(value)
+                        },
+                    );
+                    i128::from(small)
+                } else {
+                    Groups::new(bytes, precision, scale).try_fold(
+                        0,
+                        |sum: i128, (value, digits)| {
+                            sum.checked_mul(power(digits).into())?.checked_add(value.into())
+                        },
+                    )?
+                };
+                Some(if packed_sign(bytes) { -size } else { size })
+            }
+            Self::Text(text) => {
+                let (negative, digits) = text_digits(text)?;
+                let size = digits.into_iter().flatten().try_fold(0, |sum: i128, digit| {
+                    sum.checked_mul(10)?.checked_add((digit - b'0').into())
+                })?;
+                Some(if negative { -size } else { size })
+            }
+        }
+    }
+
+    /// Appends the number in plain notation with all digits of its scale: `-0.50`, `1234567890.00`. No leading zeros,
+    /// no minus before a zero. Text of a query is appended as it is.
+    pub fn write_text(&self, out: &mut Vec<u8>) {
+        let (bytes, precision, scale) = match *self {
+            Self::Packed { bytes, precision, scale } => (bytes, precision, scale),
+            Self::Text(text) => return out.extend_from_slice(text),
+        };
+        if self.is_negative() {
+            out.push(b'-');
+        }
+        let mut left = precision - scale.min(precision);
+        let mut leading = true;
+        let mut groups = Groups::new(bytes, precision, scale);
+        while left > 0
+            && let Some((value, digits)) = groups.next()
+        {
+            left -= digits.min(left);
+            if leading && value != 0 {
+                leading = false;
+                write_digits(out, value, decimal_width(value));
+            } else if !leading {
+                write_digits(out, value, digits);
+            }
+        }
+        if leading {
+            out.push(b'0');
+        }
+        if scale > 0 {
+            out.push(b'.');
+            for (value, digits) in groups {
+                write_digits(out, value, digits);
+            }
+        }
+    }
+
+    /// Appends the number without its point as a two's-complement big-endian integer in as few bytes as hold it with
+    /// its sign, at least one: 0 is `00`, 128 is `00 80`, -128 is `80`. This is the form of Java's
+    /// `BigInteger.toByteArray`.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::Invalid`] when the text of [`Self::Text`] is no decimal number of at most 65 digits. A decoded
+    /// packed number never fails.
+    pub fn write_unscaled_be(&self, out: &mut Vec<u8>) -> Result<(), DecodeError> {
+        if let Some(small) = self.to_i128() {
+            write_minimal(&small.to_be_bytes(), out);
+            return Ok(());
+        }
+        // 65 digits take 216 bits; the top limb of eight stays free for the sign.
+        let mut limbs = Limbs::default();
+        let negative = match *self {
+            Self::Packed { bytes, precision, scale } => {
+                for (value, digits) in Groups::new(bytes, precision, scale) {
+                    limbs.push(power(digits), value)?;
+                }
+                packed_sign(bytes)
+            }
+            Self::Text(text) => {
+                let Some((negative, digits)) = text_digits(text) else {
+                    return Err(DecodeError::Invalid {
+                        field: "length of a text that is no decimal number",
+                        value: text.len() as u64,
+                    });
+                };
+                for digit in digits.into_iter().flatten() {
+                    limbs.push(10, (digit - b'0').into())?;
+                }
+                negative
+            }
+        };
+        write_minimal(&limbs.to_be_bytes(negative), out);
+        Ok(())
+    }
+}
+
+/// Bytes that the packed form takes.
+///
+/// # Errors
+///
+/// [`DecodeError::Invalid`] for a precision of 0 or above 65, or a scale above 30 or above the precision.
+pub(crate) fn packed_len(precision: u8, scale: u8) -> Result<u8, DecodeError> {
+    if precision == 0 || precision > MAX_PRECISION {
+        return Err(DecodeError::Invalid { field: "decimal precision", value: precision.into() });
+    }
+    if scale > MAX_SCALE || scale > precision {
+        return Err(DecodeError::Invalid { field: "decimal scale", value: scale.into() });
+    }
+    let side = |digits: u8| digits / GROUP * GROUP_BYTES + digit_bytes(digits % GROUP);
+    Ok(side(precision - scale) + side(scale))
+}
+
+/// The groups of a packed number from the left, as (value, number of digits). Ends early when bytes are missing.
+#[derive(Clone)]
+struct Groups<'a> {
+    bytes: &'a [u8],
+    /// Flips the bits of a negative number; the sign bit of the first byte besides.
+    mask: u8,
+    first: u8,
+    /// Digits still to come before the point, then after it.
+    before: u8,
+    after: u8,
+}
+
+impl<'a> Groups<'a> {
+    #[inline]
+    fn new(bytes: &'a [u8], precision: u8, scale: u8) -> Self {
+        let mask = if packed_sign(bytes) { 0xff } else { 0 };
+        Self { bytes, mask, first: 0x80, before: precision.saturating_sub(scale), after: scale }
+    }
+}
+
+impl Iterator for Groups<'_> {
+    type Item = (u32, u8);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u32, u8)> {
+        let digits = if self.before > 0 {
+            // The incomplete group comes first before the point and last after it.
+            let digits = match self.before % GROUP {
+                0 => GROUP,
+                part => part,
+            };
+            self.before -= digits;
+            digits
+        } else {
+            let digits = self.after.min(GROUP);
+            self.after -= digits;
+            digits
+        };
+        if digits == 0 {
+            return None;
+        }
+        let (group, rest) = self.bytes.split_at_checked(digit_bytes(digits).into())?;
+        self.bytes = rest;
+        let mut value = 0;
+        for byte in group {
+            value = value << 8 | u32::from(byte ^ self.mask ^ self.first);
+            self.first = 0;
+        }
+        Some((value, digits))
+    }
+}
+
+/// An unsigned number of 256 bits, least significant limb first.
+#[derive(Default)]
+struct Limbs([u32; 8]);
+
+impl Limbs {
+    /// Multiplies by `factor` and adds `value`.
+    fn push(&mut self, factor: u32, value: u32) -> Result<(), DecodeError> {
+        let mut carry = u64::from(value);
+        for limb in &mut self.0 {
+            carry += u64::from(*limb) * u64::from(factor);
+            let [a, b, c, d, rest @ ..] = carry.to_le_bytes();
+            *limb = u32::from_le_bytes([a, b, c, d]);
+            carry = u32::from_le_bytes(rest).into();
+        }
+        if carry != 0 || self.0[7] > u32::MAX >> 1 {
+            return Err(DecodeError::Unsupported { what: "a decimal number above 255 bits" });
+        }
+        Ok(())
+    }
+
+    fn to_be_bytes(&self, negative: bool) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        for (to, from) in bytes.chunks_exact_mut(4).zip(self.0.iter().rev()) {
+            to.copy_from_slice(&from.to_be_bytes());
+        }
+        if negative {
+            let mut carry = true;
+            for byte in bytes.iter_mut().rev() {
+                (*byte, carry) = (!*byte).overflowing_add(carry.into());
+            }
+        }
+        bytes
+    }
+}
+
+/// Appends a two's-complement number without the leading bytes that only repeat its sign.
+fn write_minimal(mut bytes: &[u8], out: &mut Vec<u8>) {
+    while let [first, rest @ ..] = bytes
+        && let [second, ..] = rest
+        && matches!((first, second), (0, 0..0x80) | (0xff, 0x80..))
+    {
+        bytes = rest;
+    }
+    out.extend_from_slice(bytes);
+}
+
+/// Appends exactly `digits` decimal digits.
+fn write_digits(out: &mut Vec<u8>, value: u32, digits: u8) {
+    let mut text = [b'0'; 10];
+    let mut value = value;
+    for to in text.iter_mut().rev() {
+        *to = b'0' + (value % 10) as u8;
+        value /= 10;
+    }
+    out.extend_from_slice(text.get(10 - usize::from(digits.min(10))..).unwrap_or_default());
+}
+
+/// Decimal digits of a number above 0, 1 to 10.
+fn decimal_width(value: u32) -> u8 {
+    POWERS
+        .iter()
+        .zip(0..)
+        .filter(|(power, _)| value >= **power)
+        .map(|(_, log)| log + 1)
+        .max()
+        .unwrap_or(1)
+}
+
+/// Splits decimal text into its sign and its digits before and after the point; `None` for anything else.
+fn text_digits(text: &[u8]) -> Option<(bool, [&[u8]; 2])> {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    let mut parts = digits.splitn(2, |byte| *byte == b'.');
+    let parts = [parts.next()?, parts.next().unwrap_or_default()];
+    let all_digits = parts.iter().all(|part| part.iter().all(u8::is_ascii_digit));
+    (all_digits && digits.iter().any(u8::is_ascii_digit)).then_some((negative, parts))
+}
+
+/// Whether the packed sign says negative; not whether the number is.
+#[inline]
+fn packed_sign(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|first| first & 0x80 == 0)
+}
+
+#[inline]
+fn digit_bytes(digits: u8) -> u8 {
+    DIGIT_BYTES.get(usize::from(digits)).copied().unwrap_or(GROUP_BYTES)
+}
+
+#[inline]
+fn power(digits: u8) -> u32 {
+    POWERS.get(usize::from(digits)).copied().unwrap_or(u32::MAX)
 }

@@ -4,12 +4,14 @@
 //! (whether they are signed is the schema's word), text is undecoded bytes in the column's character set, a zero
 //! date is a zero date. What that means to a reader of records is decided in the connector.
 
-mod decimal;
+mod compressed;
+pub(crate) mod decimal;
 mod json;
 mod temporal;
 
+pub use compressed::Compressed;
 pub use decimal::Decimal;
-pub use json::{JsonBinary, JsonError};
+pub use json::{JsonBinary, JsonDiffs, JsonError, JsonStyle};
 pub use temporal::{Date, DateTime, Time, Timestamp};
 
 /// A physical value. 24 bytes on 64-bit targets.
@@ -55,10 +57,14 @@ pub enum Value<'a> {
     Set(u64),
     /// JSON in the server's binary form.
     Json(JsonBinary<'a>),
+    /// What a partial update changes in the JSON of the row before.
+    JsonDiffs(JsonDiffs<'a>),
     /// JSON as text: what a query gives.
     JsonText(&'a [u8]),
     /// GEOMETRY and its kinds: 4 bytes SRID, little-endian, then WKB.
     Geometry(&'a [u8]),
     /// VECTOR: 32-bit floats, little-endian.
     Vector(&'a [u8]),
+    /// A column that MariaDB stores compressed: [`Self::Bytes`] once decompressed.
+    Compressed(Compressed<'a>),
 }

@@ -1,0 +1,308 @@
+//! One pass over the rows of an event.
+
+use std::fmt;
+
+use super::image::Row;
+use super::plan::Step;
+use crate::event::rows::{RowsEvent, RowsKind};
+use crate::event::table_map::{Bitmap, TableMap};
+use crate::value::{JsonDiffs, Value};
+use crate::wire::{Cursor, DecodeError};
+
+/// Which image of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The row as it was: deletes and updates.
+    Before,
+    /// The row as it became: inserts and updates.
+    After,
+}
+
+/// Takes the values of a row as they are decoded: all of the before image, then all of the after image, each in table
+/// order. A column that an image does not carry is not called for.
+pub trait RowSink<'a> {
+    /// Takes one value. `column` is zero-based in the table map.
+    fn value(&mut self, side: Side, column: usize, value: Value<'a>);
+}
+
+/// Why a row could not be decoded, and which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowError {
+    /// Zero-based index of the row in its event.
+    pub row: usize,
+    /// The image.
+    pub side: Side,
+    /// Zero-based index of the column; `None` when the image's header is what is wrong.
+    pub column: Option<usize>,
+    /// What is wrong.
+    pub error: DecodeError,
+}
+
+impl fmt::Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = match self.side {
+            Side::Before => "before",
+            Side::After => "after",
+        };
+        match self.column {
+            Some(column) => write!(f, "row {}, {side} image, column {column}", self.row),
+            None => write!(f, "row {}, {side} image", self.row),
+        }
+    }
+}
+
+impl std::error::Error for RowError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+/// The columns that one side of an event's rows carries.
+#[derive(Debug, Clone, Copy)]
+struct Present<'a> {
+    columns: Bitmap<'a>,
+    /// How many they are.
+    count: usize,
+}
+
+impl<'a> Present<'a> {
+    fn new(columns: Bitmap<'a>) -> Self {
+        Self { columns, count: columns.count_ones() }
+    }
+
+    const fn is_full(&self) -> bool {
+        self.count == self.columns.len()
+    }
+}
+
+/// Reads the rows of one event, in order, each in one pass.
+#[derive(Debug, Clone)]
+pub struct RowReader<'a, 't> {
+    steps: &'t [Step],
+    rows: Cursor<'a>,
+    before: Option<Present<'a>>,
+    after: Option<Present<'a>>,
+    partial: bool,
+    /// Index of the next row.
+    row: usize,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Rows,
+    /// A row without any column takes no bytes: an INSERT of defaults alone with `binlog_row_image=MINIMAL`. The
+    /// server writes the event for it, and a replica applies one row (MySQL, `Rows_log_event::do_apply_event`).
+    OneEmptyRow,
+    Failed(RowError),
+}
+
+impl<'a, 't> RowReader<'a, 't> {
+    pub(crate) fn new(event: &RowsEvent<'a>, table: &'t TableMap) -> Result<Self, DecodeError> {
+        let steps = table.plan()?.steps();
+        if event.table_id() != table.table_id() {
+            return Err(DecodeError::Mismatch {
+                field: "table id of a rows event",
+                found: event.table_id(),
+                expected: table.table_id(),
+            });
+        }
+        if event.column_count() != steps.len() {
+            return Err(DecodeError::Mismatch {
+                field: "column count of a rows event",
+                found: event.column_count() as u64,
+                expected: steps.len() as u64,
+            });
+        }
+        let before = event.before_columns().map(Present::new);
+        let after = event.after_columns().map(Present::new);
+        let rows = Cursor::new(event.rows_bytes());
+        let columns = before.map_or(0, |side| side.count) + after.map_or(0, |side| side.count);
+        let state = match (columns, rows.is_empty()) {
+            (1.., _) => State::Rows,
+            (0, true) => State::OneEmptyRow,
+            (0, false) => {
+                let left = rows.left() as u64;
+                return Err(DecodeError::Trailing { field: "a row without columns", left });
+            }
+        };
+        let partial = event.kind() == RowsKind::PartialUpdate;
+        Ok(Self { steps, rows, before, after, partial, row: 0, state })
+    }
+
+    /// Zero-based index of the row that the next call reads.
+    #[must_use]
+    pub const fn row_index(&self) -> usize {
+        self.row
+    }
+
+    /// Reads the next row into `row`; false after the last one. Allocates only while the buffers of `row` grow to the
+    /// table's width.
+    ///
+    /// # Errors
+    ///
+    /// [`RowError`] when the bytes do not decode; from then on every call gives the same error.
+    #[inline]
+    pub fn read(&mut self, row: &mut Row<'a>) -> Result<bool, RowError> {
+        let columns = self.steps.len();
+        match &self.before {
+            Some(side) => row.before.start(columns, side.is_full()),
+            None => row.before.clear(),
+        }
+        match &self.after {
+            Some(side) => row.after.start(columns, side.is_full()),
+            None => row.after.clear(),
+        }
+        self.read_into(row)
+    }
+
+    /// Reads the next row and hands each value to `sink`; false after the last one, without a call. After an error the
+    /// sink may have got a part of the row.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read`].
+    #[inline]
+    pub fn read_into<S: RowSink<'a>>(&mut self, sink: &mut S) -> Result<bool, RowError> {
+        match self.state {
+            State::Rows if self.rows.is_empty() => return Ok(false),
+            State::Rows => {}
+            State::OneEmptyRow if self.row == 0 => {
+                self.row = 1;
+                return Ok(true);
+            }
+            State::OneEmptyRow => return Ok(false),
+            State::Failed(error) => return Err(error),
+        }
+        let result = self.images(sink);
+        match result {
+            Ok(()) => {
+                self.row += 1;
+                Ok(true)
+            }
+            Err((side, column, error)) => {
+                let error = RowError { row: self.row, side, column, error };
+                self.state = State::Failed(error);
+                Err(error)
+            }
+        }
+    }
+
+    #[inline]
+    fn images<S: RowSink<'a>>(
+        &mut self,
+        sink: &mut S,
+    ) -> Result<(), (Side, Option<usize>, DecodeError)> {
+        // A copy, so that the position stays in registers.
+        let mut rows = self.rows;
+        if let Some(present) = self.before {
+            image(self.steps, &mut rows, Side::Before, present, sink)
+                .map_err(|(column, error)| (Side::Before, column, error))?;
+        }
+        if let Some(present) = self.after {
+            let side = Side::After;
+            if self.partial {
+                partial_image(self.steps, &mut rows, present, sink)
+            } else {
+                image(self.steps, &mut rows, side, present, sink)
+            }
+            .map_err(|(column, error)| (side, column, error))?;
+        }
+        self.rows = rows;
+        Ok(())
+    }
+}
+
+type ImageError = (Option<usize>, DecodeError);
+
+/// Reads one image: the null bitmap over the columns present, then their values.
+#[inline]
+fn image<'a, S: RowSink<'a>>(
+    steps: &[Step],
+    rows: &mut Cursor<'a>,
+    side: Side,
+    present: Present<'a>,
+    sink: &mut S,
+) -> Result<(), ImageError> {
+    if !present.is_full() {
+        return sparse_image(steps, rows, side, present, sink, |_| false);
+    }
+    let nulls = rows.take(steps.len().div_ceil(8), "null bitmap").map_err(|error| (None, error))?;
+    for ((block, steps), nulls) in steps.chunks(8).enumerate().zip(nulls) {
+        let first = block * 8;
+        if *nulls == 0 {
+            for (offset, step) in steps.iter().enumerate() {
+                let column = first + offset;
+                step.read(rows, |value| sink.value(side, column, value))
+                    .map_err(|error| (Some(column), error))?;
+            }
+        } else {
+            for (offset, step) in steps.iter().enumerate() {
+                let column = first + offset;
+                if nulls >> offset & 1 == 1 {
+                    sink.value(side, column, Value::Null);
+                } else {
+                    step.read(rows, |value| sink.value(side, column, value))
+                        .map_err(|error| (Some(column), error))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads an image that lacks columns, or whose JSON columns may be diffs.
+fn sparse_image<'a, S: RowSink<'a>>(
+    steps: &[Step],
+    rows: &mut Cursor<'a>,
+    side: Side,
+    present: Present<'a>,
+    sink: &mut S,
+    is_diff: impl Fn(usize) -> bool,
+) -> Result<(), ImageError> {
+    let nulls =
+        rows.take(present.count.div_ceil(8), "null bitmap").map_err(|error| (None, error))?;
+    let nulls = Bitmap::new(nulls, present.count);
+    let carried = steps.iter().enumerate().filter(|(column, _)| present.columns.contains(*column));
+    for (index, (column, step)) in carried.enumerate() {
+        if nulls.contains(index) {
+            sink.value(side, column, Value::Null);
+        } else if is_diff(column) {
+            let diffs = JsonDiffs::read(rows).map_err(|error| (Some(column), error))?;
+            sink.value(side, column, Value::JsonDiffs(diffs));
+        } else {
+            step.read(rows, |value| sink.value(side, column, value))
+                .map_err(|error| (Some(column), error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the after image of a partial update: options, a bit per JSON column of the table, then the image.
+fn partial_image<'a, S: RowSink<'a>>(
+    steps: &[Step],
+    rows: &mut Cursor<'a>,
+    present: Present<'a>,
+    sink: &mut S,
+) -> Result<(), ImageError> {
+    /// The bit of the options that says that the other bits follow (MySQL, `enum_binlog_row_value_options`).
+    const PARTIAL_JSON: u64 = 1;
+    let at_header = |error| (None, error);
+    let options = rows.lenenc("value options").map_err(at_header)?;
+    if options & !PARTIAL_JSON != 0 {
+        return Err((None, DecodeError::Invalid { field: "value options", value: options }));
+    }
+    if options == 0 {
+        return image(steps, rows, Side::After, present, sink);
+    }
+    let count = steps.iter().filter(|step| step.is_json()).count();
+    let bits = rows.take(count.div_ceil(8), "partial bits").map_err(at_header)?;
+    let partial = Bitmap::new(bits, count);
+    // The bits count the JSON columns of the table, those that the image lacks included.
+    let is_diff = |column: usize| {
+        let (before, from) = steps.split_at_checked(column).unwrap_or_default();
+        from.first().is_some_and(|step| step.is_json())
+            && partial.contains(before.iter().filter(|step| step.is_json()).count())
+    };
+    sparse_image(steps, rows, Side::After, present, sink, is_diff)
+}
