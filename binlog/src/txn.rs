@@ -290,36 +290,12 @@ impl TxnTracker {
         opened
     }
 
-    /// A rows event of `rows` rows comes next. Gives the number of its leading rows that an earlier run had done; they
-    /// are counted here and must not be delivered.
-    pub fn rows_event(&mut self, rows: u64) -> u64 {
+    /// A rows event comes next.
+    pub const fn rows_event(&mut self) {
         self.rows_events += 1;
-        let skipped = match self.skip.as_mut() {
-            None => 0,
-            Some(Done::Rows(left)) => {
-                let skipped = rows.min(*left);
-                *left -= skipped;
-                if *left == 0 {
-                    self.skip = None;
-                }
-                skipped
-            }
-            Some(Done::Events { events, row }) => {
-                if self.point.events < *events {
-                    rows
-                } else {
-                    let skipped = rows.min(*row);
-                    self.skip = None;
-                    skipped
-                }
-            }
-        };
-        self.point.rows += skipped;
-        self.point.event_row += skipped;
-        skipped
     }
 
-    /// One row of the rows event is done.
+    /// One row of the rows event is done: delivered, filtered, or skipped.
     pub const fn row_done(&mut self) {
         self.point.rows += 1;
         self.point.event_row += 1;
@@ -379,12 +355,26 @@ impl TxnTracker {
         matches!(self.state, State::Open)
     }
 
-    /// Whether what comes next was done by an earlier run: it must have no effect.
+    /// Whether the next row of the rows event was done by an earlier run. It is counted by
+    /// [`row_done`](Self::row_done) like any other and has no effect otherwise.
     #[must_use]
-    pub fn is_skipping(&self) -> bool {
+    pub const fn skips_row(&self) -> bool {
         match self.skip {
             None => false,
-            Some(Done::Rows(left)) => left > 0,
+            Some(Done::Rows(rows)) => self.point.rows < rows,
+            Some(Done::Events { events, row }) => {
+                self.point.events < events || self.point.events == events && self.point.event_row < row
+            }
+        }
+    }
+
+    /// Whether a statement inside the unit was done by an earlier run. With rows alone to go by, one before the last
+    /// row done was.
+    #[must_use]
+    pub const fn skips_statement(&self) -> bool {
+        match self.skip {
+            None => false,
+            Some(Done::Rows(rows)) => self.point.rows < rows,
             Some(Done::Events { events, .. }) => self.point.events < events,
         }
     }
@@ -462,11 +452,14 @@ mod tests {
     /// One rows event of `rows` rows behind its table map; gives the points after each delivered row.
     fn rows(tracker: &mut TxnTracker, rows: u64) -> Vec<(u64, u64)> {
         tracker.event_done(0);
-        let skipped = tracker.rows_event(rows);
+        tracker.rows_event();
         let mut points = Vec::new();
-        for _ in skipped..rows {
+        for _ in 0..rows {
+            let skipped = tracker.skips_row();
             tracker.row_done();
-            points.push((tracker.restart_point().events, tracker.restart_point().event_row));
+            if !skipped {
+                points.push((tracker.restart_point().events, tracker.restart_point().event_row));
+            }
         }
         tracker.event_done(0);
         points
@@ -518,7 +511,7 @@ mod tests {
                 let mut stored = None;
                 for count in events {
                     first.event_done(0);
-                    first.rows_event(count);
+                    first.rows_event();
                     for _ in 0..count {
                         first.row_done();
                         delivered += 1;
@@ -554,7 +547,7 @@ mod tests {
                 }
                 assert_eq!(again, 38 - done, "{done} rows done, by rows: {by_rows}");
                 assert_eq!(second.restart_point().rows, 38);
-                assert!(!second.is_skipping());
+                assert!(!second.skips_row());
             }
         }
     }
