@@ -1,1 +1,3 @@
-//! Placeholder.
+//! Change data capture from MySQL and MariaDB: configuration, engine, change records, acknowledgement.
+
+pub mod format;

@@ -1,0 +1,325 @@
+//! JSON tokens straight into a byte buffer.
+//!
+//! The spelling is that of Kafka Connect's JSON converter (Jackson, and Java's number to text): control characters
+//! as `\b \t \n \f \r` or `\u00XX` with upper-case digits, other text raw, floats as `1.0E100`, bytes as standard
+//! base64 with padding.
+
+use base64::Engine as _;
+use base64::engine::GeneralPurpose;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+
+/// Appends `text` as a JSON string with its quotes.
+pub fn write_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    write_escaped(text, out);
+    out.push(b'"');
+}
+
+/// Appends `text` as a JSON string, or `null`.
+pub fn write_optional_string(text: Option<&str>, out: &mut Vec<u8>) {
+    match text {
+        Some(text) => write_string(text, out),
+        None => write_null(out),
+    }
+}
+
+/// Appends `text` escaped, without quotes.
+pub fn write_escaped(text: &str, out: &mut Vec<u8>) {
+    let mut rest = text.as_bytes();
+    loop {
+        let (clean, dirty) = rest.split_at(clean_prefix(rest));
+        out.extend_from_slice(clean);
+        let Some((&byte, after)) = dirty.split_first() else { return };
+        write_escape(byte, out);
+        rest = after;
+    }
+}
+
+/// Makes a JSON string of the text that `out` holds from `start` to its end, in place. The bytes there must be UTF-8.
+///
+/// For text that only exists by being printed: it needs no buffer of its own.
+pub(crate) fn quote_from(start: usize, out: &mut Vec<u8>) {
+    let end = out.len();
+    let mut from = start;
+    out.push(b'"');
+    while from < end {
+        let clean = out.get(from..end).map_or(0, clean_prefix);
+        out.extend_from_within(from..from + clean);
+        from += clean;
+        if from < end {
+            let byte = out.get(from).copied().unwrap_or_default();
+            write_escape(byte, out);
+            from += 1;
+        }
+    }
+    out.push(b'"');
+    let written = out.len() - end;
+    out.copy_within(end.., start);
+    out.truncate(start + written);
+}
+
+/// Appends `null`.
+pub fn write_null(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"null");
+}
+
+/// Appends `true` or `false`.
+pub fn write_bool(value: bool, out: &mut Vec<u8>) {
+    out.extend_from_slice(if value { b"true" } else { b"false" });
+}
+
+/// Appends a signed number.
+pub fn write_i64(value: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Appends an unsigned number.
+pub fn write_u64(value: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Appends a number, or `null`.
+pub fn write_optional_u64(value: Option<u64>, out: &mut Vec<u8>) {
+    match value {
+        Some(value) => write_u64(value, out),
+        None => write_null(out),
+    }
+}
+
+/// Appends a 32-bit float: its shortest decimal in Java's spelling. What JSON has no number for becomes a string.
+pub fn write_f32(value: f32, out: &mut Vec<u8>) {
+    let plain = value == 0.0 || (1e-3..1e7).contains(&value.abs());
+    match non_finite(f64::from(value)) {
+        Some(name) => out.extend_from_slice(name),
+        None => write_ryu(ryu::Buffer::new().format_finite(value), plain, out),
+    }
+}
+
+/// Appends a 64-bit float: its shortest decimal in Java's spelling. What JSON has no number for becomes a string.
+pub fn write_f64(value: f64, out: &mut Vec<u8>) {
+    let plain = value == 0.0 || (1e-3..1e7).contains(&value.abs());
+    match non_finite(value) {
+        Some(name) => out.extend_from_slice(name),
+        None => write_ryu(ryu::Buffer::new().format_finite(value), plain, out),
+    }
+}
+
+/// Appends bytes as a string of standard base64 with padding.
+pub fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
+    write_encoded(&STANDARD, bytes, out);
+}
+
+/// Appends bytes as a string of base64 in the URL-safe alphabet with padding.
+pub fn write_base64_url_safe(bytes: &[u8], out: &mut Vec<u8>) {
+    write_encoded(&URL_SAFE, bytes, out);
+}
+
+/// Appends bytes as a string of lower-case hexadecimal digits.
+pub fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    for byte in bytes {
+        out.push(hex_digit(byte >> 4, b'a'));
+        out.push(hex_digit(byte & 15, b'a'));
+    }
+    out.push(b'"');
+}
+
+fn write_encoded(engine: &GeneralPurpose, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    let start = out.len();
+    out.resize(start + bytes.len().div_ceil(3) * 4, 0);
+    let room = out.get_mut(start..).unwrap_or_default();
+    let written = engine
+        .encode_slice(bytes, room)
+        .expect("four characters for every three bytes are room enough");
+    out.truncate(start + written);
+    out.push(b'"');
+}
+
+/// How many leading bytes need no escape.
+fn clean_prefix(bytes: &[u8]) -> usize {
+    let mut clean = 0;
+    let (words, tail) = bytes.as_chunks::<8>();
+    for word in words {
+        if has_escape(u64::from_ne_bytes(*word)) {
+            return clean + clean_bytes(word);
+        }
+        clean += 8;
+    }
+    clean + clean_bytes(tail)
+}
+
+fn clean_bytes(bytes: &[u8]) -> usize {
+    bytes
+        .iter()
+        .position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')
+        .unwrap_or(bytes.len())
+}
+
+/// Whether one of eight bytes is a control character, a quote or a backslash: the zero-byte test of Mycroft on each.
+fn has_escape(word: u64) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    let quote = word ^ (ONES * 0x22);
+    let backslash = word ^ (ONES * 0x5c);
+    let below = word.wrapping_sub(ONES * 0x20) & !word;
+    let quotes = quote.wrapping_sub(ONES) & !quote;
+    let backslashes = backslash.wrapping_sub(ONES) & !backslash;
+    (below | quotes | backslashes) & TOPS != 0
+}
+
+#[cold]
+fn write_escape(byte: u8, out: &mut Vec<u8>) {
+    let short = match byte {
+        b'"' => b'"',
+        b'\\' => b'\\',
+        0x08 => b'b',
+        b'\t' => b't',
+        b'\n' => b'n',
+        0x0c => b'f',
+        b'\r' => b'r',
+        _ => {
+            out.extend_from_slice(b"\\u00");
+            out.push(hex_digit(byte >> 4, b'A'));
+            out.push(hex_digit(byte & 15, b'A'));
+            return;
+        }
+    };
+    out.extend_from_slice(&[b'\\', short]);
+}
+
+fn hex_digit(nibble: u8, ten: u8) -> u8 {
+    if nibble < 10 { b'0' + nibble } else { ten + (nibble - 10) }
+}
+
+/// Jackson prints these as strings.
+fn non_finite(value: f64) -> Option<&'static [u8]> {
+    if value.is_nan() {
+        Some(b"\"NaN\"")
+    } else if value.is_infinite() {
+        Some(if value > 0.0 { b"\"Infinity\"" } else { b"\"-Infinity\"" })
+    } else {
+        None
+    }
+}
+
+/// Lays out the digits that `ryu` found as `Double.toString` does: plain from 1e-3 up to 1e7, else one digit, a point,
+/// the others (at least a zero), `E` and the exponent.
+fn write_ryu(text: &str, plain: bool, out: &mut Vec<u8>) {
+    if plain {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    let unsigned = match text.strip_prefix('-') {
+        Some(rest) => {
+            out.push(b'-');
+            rest
+        }
+        None => text,
+    };
+    let (mantissa, exponent) = match unsigned.split_once('e') {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().unwrap_or_default()),
+        None => (unsigned, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let leading = whole.bytes().chain(fraction.bytes()).take_while(|&digit| digit == b'0').count();
+    let count = |digits: usize| i32::try_from(digits).unwrap_or_default();
+    let exponent = exponent + count(whole.len()) - 1 - count(leading);
+    let start = out.len();
+    out.extend(whole.bytes().chain(fraction.bytes()).skip(leading));
+    while out.len() > start + 1 && out.last() == Some(&b'0') {
+        out.pop();
+    }
+    if out.len() == start + 1 {
+        out.push(b'0');
+    }
+    out.insert(start + 1, b'.');
+    out.push(b'E');
+    write_i64(i64::from(exponent), out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Texts as Jackson prints them in Debezium 3.6.3.Final.
+    #[test]
+    fn strings_are_escaped_as_jackson_does() {
+        for (text, json) in [
+            ("", r#""""#),
+            ("plain", r#""plain""#),
+            ("q\"b\\", r#""q\"b\\""#),
+            ("\u{8}\t\n\u{c}\r", r#""\b\t\n\f\r""#),
+            ("\0\u{1}\u{1f}\u{7f}/", "\"\\u0000\\u0001\\u001F\u{7f}/\""),
+            ("é😀\u{2028}", "\"é😀\u{2028}\""),
+            ("eight by\"tes and more", r#""eight by\"tes and more""#),
+        ] {
+            assert_eq!(printed(|out| write_string(text, out)), json);
+            let mut out = b"x".to_vec();
+            out.extend_from_slice(text.as_bytes());
+            quote_from(1, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), format!("x{json}"));
+        }
+    }
+
+    /// Floats as Debezium 3.6.3.Final printed them.
+    #[test]
+    fn floats_have_javas_spelling() {
+        for (value, json) in [
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (1.0, "1.0"),
+            (-1.5, "-1.5"),
+            (0.001, "0.001"),
+            (0.000_999, "9.99E-4"),
+            (1e-7, "1.0E-7"),
+            (9_999_999.999, "9999999.999"),
+            (1e7, "1.0E7"),
+            (12_345_678.9, "1.23456789E7"),
+            (1e21, "1.0E21"),
+            (-1e100, "-1.0E100"),
+            (1.234_567_890_123_456_7e9, "1.2345678901234567E9"),
+            (-1.797_693_134_862_315_7e308, "-1.7976931348623157E308"),
+            (2.225_073_858_507_201_4e-308, "2.2250738585072014E-308"),
+            (1e16, "1.0E16"),
+            (f64::NAN, "\"NaN\""),
+            (f64::NEG_INFINITY, "\"-Infinity\""),
+        ] {
+            assert_eq!(printed(|out| write_f64(value, out)), json);
+        }
+        for (value, json) in
+            [(3.402_823_5e38, "3.4028235E38"), (123_456.79, "123456.79"), (1e10, "1.0E10")]
+        {
+            assert_eq!(printed(|out| write_f32(value, out)), json);
+        }
+    }
+
+    #[test]
+    fn bytes_are_base64_or_hex() {
+        let bytes = [0xde, 0xad, 0xbe, 0xef];
+        assert_eq!(printed(|out| write_base64(&bytes, out)), "\"3q2+7w==\"");
+        assert_eq!(printed(|out| write_base64_url_safe(&bytes, out)), "\"3q2-7w==\"");
+        assert_eq!(printed(|out| write_hex(&bytes, out)), "\"deadbeef\"");
+        assert_eq!(printed(|out| write_base64(&[], out)), "\"\"");
+    }
+
+    proptest! {
+        #[test]
+        fn any_string_reads_back(text in ".{0,40}|[\\x00-\\x7f]{0,40}") {
+            let json = printed(|out| write_string(&text, out));
+            prop_assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+        }
+
+        #[test]
+        fn any_float_reads_back(value in proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL) {
+            prop_assert_eq!(printed(|out| write_f64(value, out)).parse::<f64>().unwrap().to_bits(), value.to_bits());
+        }
+    }
+
+    fn printed(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+}

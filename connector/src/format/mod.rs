@@ -1,0 +1,4 @@
+//! Change records to bytes.
+
+pub mod debezium_json;
+pub mod json;
