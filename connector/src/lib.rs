@@ -1,3 +1,4 @@
 //! Change data capture from MySQL and MariaDB: configuration, engine, change records, acknowledgement.
 
+pub mod convert;
 pub mod format;

@@ -1,0 +1,347 @@
+//! Numbers: integers by their signedness, decimals by their scale.
+
+use holdfast_binlog::Value;
+use holdfast_binlog::value::Decimal;
+
+use super::ConvertFailure;
+use crate::format::json as token;
+
+/// Digits that a decimal may have at most, with room for defaults that are not yet brought to the column's scale.
+const MAX_DIGITS: usize = 400;
+
+/// The integer in a value. What is not an integer is none.
+#[expect(clippy::wildcard_enum_match_arm, reason = "a new kind of value is no integer")]
+#[inline]
+pub(crate) fn integer(value: &Value<'_>, unsigned: bool) -> Option<i64> {
+    Some(if unsigned {
+        match *value {
+            Value::Int8(bits) => i64::from(bits),
+            Value::Int16(bits) => i64::from(bits),
+            Value::Int24(bits) | Value::Int32(bits) => i64::from(bits),
+            // As Debezium in mode `long`: the two's complement.
+            Value::Int64(bits) => bits.cast_signed(),
+            _ => return None,
+        }
+    } else {
+        match *value {
+            Value::Int8(bits) => i64::from(bits.cast_signed()),
+            Value::Int16(bits) => i64::from(bits.cast_signed()),
+            Value::Int24(bits) => i64::from((bits << 8).cast_signed() >> 8),
+            Value::Int32(bits) => i64::from(bits.cast_signed()),
+            Value::Int64(bits) => bits.cast_signed(),
+            _ => return None,
+        }
+    })
+}
+
+/// The value of a FLOAT as the server prints it in a query: six significant digits.
+pub(crate) fn six_digits(value: f32) -> f32 {
+    if value.is_finite() { format!("{value:.5e}").parse().unwrap_or(value) } else { value }
+}
+
+/// A 64-bit float as the nearest 32-bit one, as Debezium does for REAL.
+#[expect(clippy::cast_possible_truncation, reason = "the loss is the reference's behaviour")]
+pub(crate) fn narrowed(value: f64) -> f32 {
+    value as f32
+}
+
+/// Appends a decimal's unscaled number at `scale` as a JSON string of base64.
+pub(crate) fn write_unscaled_json(
+    value: Decimal<'_>,
+    scale: u8,
+    out: &mut Vec<u8>,
+) -> Result<(), ConvertFailure> {
+    match small(value, scale) {
+        Some(small) => token::write_base64(minimal(&small.to_be_bytes()), out),
+        None => token::write_base64(&Digits::of(value)?.at_scale(scale)?.unscaled(), out),
+    }
+    Ok(())
+}
+
+/// A decimal's unscaled number at `scale`, big-endian two's complement.
+pub(crate) fn unscaled(value: Decimal<'_>, scale: u8) -> Result<Vec<u8>, ConvertFailure> {
+    match small(value, scale) {
+        Some(small) => Ok(minimal_bytes(small)),
+        None => Ok(Digits::of(value)?.at_scale(scale)?.unscaled()),
+    }
+}
+
+/// Appends a decimal's plain text at `scale`.
+pub(crate) fn write_text(
+    value: Decimal<'_>,
+    scale: u8,
+    out: &mut Vec<u8>,
+) -> Result<(), ConvertFailure> {
+    if matches!(value, Decimal::Packed { scale: stored, .. } if stored == scale) {
+        value.write_text(out);
+        return Ok(());
+    }
+    Digits::of(value)?.at_scale(scale)?.write(out);
+    Ok(())
+}
+
+/// A decimal's plain text at `scale`.
+pub(crate) fn text(value: Decimal<'_>, scale: u8) -> Result<String, ConvertFailure> {
+    let mut out = Vec::new();
+    write_text(value, scale, &mut out)?;
+    String::from_utf8(out).map_err(|_| ConvertFailure::Malformed)
+}
+
+/// The 64-bit float nearest to a decimal.
+pub(crate) fn double(value: Decimal<'_>) -> Result<f64, ConvertFailure> {
+    let mut out = Vec::new();
+    let text = match value {
+        Decimal::Text(text) => text,
+        Decimal::Packed { .. } => {
+            value.write_text(&mut out);
+            &out
+        }
+    };
+    let number: f64 = std::str::from_utf8(text)
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .ok_or(ConvertFailure::Malformed)?;
+    if number.is_finite() { Ok(number) } else { Err(ConvertFailure::OutOfRange) }
+}
+
+/// The unscaled number where the value has this scale already and 128 bits hold it.
+fn small(value: Decimal<'_>, scale: u8) -> Option<i128> {
+    match value {
+        Decimal::Packed { scale: stored, .. } if stored == scale => value.to_i128(),
+        Decimal::Packed { .. } | Decimal::Text(_) => None,
+    }
+}
+
+/// A number's two's complement in as few bytes as hold it.
+pub(crate) fn minimal_bytes(value: i128) -> Vec<u8> {
+    minimal(&value.to_be_bytes()).to_vec()
+}
+
+/// Strips leading bytes of a big-endian two's complement that say nothing. One byte stays.
+pub(crate) fn minimal(mut bytes: &[u8]) -> &[u8] {
+    while let [first, rest @ ..] = bytes
+        && let Some(second) = rest.first()
+        && ((*first == 0 && second & 0x80 == 0) || (*first == 0xff && second & 0x80 != 0))
+    {
+        bytes = rest;
+    }
+    bytes
+}
+
+/// Decimal digits by hand, for what does not fit 128 bits or has another scale than its column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Digits {
+    negative: bool,
+    /// Digits 0 to 9, most significant first, at least `scale` of them.
+    digits: Vec<u8>,
+    /// How many of them follow the point.
+    scale: usize,
+}
+
+impl Digits {
+    fn of(value: Decimal<'_>) -> Result<Self, ConvertFailure> {
+        match value {
+            Decimal::Text(text) => Self::parse(text),
+            Decimal::Packed { .. } => {
+                let mut text = Vec::new();
+                value.write_text(&mut text);
+                Self::parse(&text)
+            }
+        }
+    }
+
+    /// Reads a sign, digits, a point, digits, and an exponent.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, ConvertFailure> {
+        let text = text.trim_ascii();
+        let (negative, unsigned) = match text.split_first() {
+            Some((b'-', rest)) => (true, rest),
+            Some((b'+', rest)) => (false, rest),
+            _ => (false, text),
+        };
+        let (mantissa, exponent) =
+            match unsigned.iter().position(|byte| matches!(byte, b'e' | b'E')) {
+                None => (unsigned, 0),
+                Some(at) => {
+                    let (mantissa, exponent) = unsigned.split_at(at);
+                    let exponent =
+                        exponent.get(1..).and_then(|exponent| std::str::from_utf8(exponent).ok());
+                    (
+                        mantissa,
+                        exponent
+                            .and_then(|exponent| exponent.parse().ok())
+                            .ok_or(ConvertFailure::Malformed)?,
+                    )
+                }
+            };
+        let mut digits = Vec::with_capacity(mantissa.len().min(MAX_DIGITS));
+        let mut point = None;
+        for &byte in mantissa {
+            match byte {
+                b'.' if point.is_none() => point = Some(digits.len()),
+                b'0'..=b'9' if digits.len() < MAX_DIGITS => digits.push(byte - b'0'),
+                _ => return Err(ConvertFailure::Malformed),
+            }
+        }
+        if digits.is_empty() {
+            return Err(ConvertFailure::Malformed);
+        }
+        let fraction = digits.len() - point.unwrap_or(digits.len());
+        let exponent: i32 = exponent;
+        let scale = i32::try_from(fraction).unwrap_or(i32::MAX).saturating_sub(exponent);
+        if scale.unsigned_abs() > 400 {
+            return Err(ConvertFailure::OutOfRange);
+        }
+        let scale = match usize::try_from(scale) {
+            Ok(scale) => scale,
+            Err(_) => {
+                digits.resize(
+                    digits.len() + usize::try_from(scale.unsigned_abs()).unwrap_or_default(),
+                    0,
+                );
+                0
+            }
+        };
+        if digits.len() < scale {
+            let missing = scale - digits.len();
+            digits.splice(..0, std::iter::repeat_n(0, missing));
+        }
+        Ok(Self { negative, digits, scale })
+    }
+
+    /// The same number with this many digits after the point; what is cut off is rounded half up, away from zero.
+    pub(crate) fn at_scale(mut self, scale: u8) -> Result<Self, ConvertFailure> {
+        let scale = usize::from(scale);
+        if self.scale <= scale {
+            self.digits.resize(self.digits.len() + scale - self.scale, 0);
+        } else {
+            let keep = self.digits.len() - (self.scale - scale);
+            let up = self.digits.get(keep).is_some_and(|&digit| digit >= 5);
+            self.digits.truncate(keep);
+            let mut carry = up;
+            for digit in self.digits.iter_mut().rev() {
+                if !carry {
+                    break;
+                }
+                carry = *digit == 9;
+                *digit = if carry { 0 } else { *digit + 1 };
+            }
+            if carry {
+                self.digits.insert(0, 1);
+            }
+        }
+        self.scale = scale;
+        if self.digits.len() > MAX_DIGITS * 3 { Err(ConvertFailure::OutOfRange) } else { Ok(self) }
+    }
+
+    /// The whole number, where 128 bits hold it and nothing follows the point.
+    pub(crate) fn to_i128(&self) -> Option<i128> {
+        if self.scale != 0 {
+            return None;
+        }
+        let sign = if self.negative { -1 } else { 1 };
+        self.digits.iter().try_fold(0_i128, |number, &digit| {
+            number.checked_mul(10)?.checked_add(sign * i128::from(digit))
+        })
+    }
+
+    /// The number without its point, big-endian two's complement in as few bytes as hold it.
+    pub(crate) fn unscaled(&self) -> Vec<u8> {
+        // Little-endian base 256 while it grows.
+        let mut bytes: Vec<u8> = vec![0];
+        for &digit in &self.digits {
+            let mut carry = digit;
+            for byte in &mut bytes {
+                let [high, low] = (u16::from(*byte) * 10 + u16::from(carry)).to_be_bytes();
+                *byte = low;
+                carry = high;
+            }
+            if carry != 0 {
+                bytes.push(carry);
+            }
+        }
+        bytes.push(0);
+        if self.negative {
+            let mut carry = true;
+            for byte in &mut bytes {
+                let (complement, overflow) = (!*byte).overflowing_add(u8::from(carry));
+                *byte = complement;
+                carry = overflow;
+            }
+        }
+        bytes.reverse();
+        minimal(&bytes).to_vec()
+    }
+
+    /// Appends plain text: no exponent, exactly as many fraction digits as the scale. Zero has no sign.
+    fn write(&self, out: &mut Vec<u8>) {
+        if self.negative && self.digits.iter().any(|&digit| digit != 0) {
+            out.push(b'-');
+        }
+        let (whole, fraction) = self.digits.split_at(self.digits.len() - self.scale);
+        let leading = whole.iter().take_while(|&&digit| digit == 0).count();
+        if leading == whole.len() {
+            out.push(b'0');
+        }
+        out.extend(whole.iter().skip(leading).map(|digit| b'0' + digit));
+        if self.scale > 0 {
+            out.push(b'.');
+            out.extend(fraction.iter().map(|digit| b'0' + digit));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn texts_are_brought_to_the_scale_of_the_column() {
+        for (given, scale, text) in [
+            ("1.5", 2, "1.50"),
+            ("-0", 2, "0.00"),
+            ("-999.99", 2, "-999.99"),
+            ("1.005", 2, "1.01"),
+            ("-1.995", 2, "-2.00"),
+            ("9.99", 1, "10.0"),
+            ("1e3", 0, "1000"),
+            ("12.5e-3", 4, "0.0125"),
+            (" +7 ", 0, "7"),
+            (".5", 1, "0.5"),
+            ("5.", 1, "5.0"),
+            ("0.4", 0, "0"),
+        ] {
+            assert_eq!(
+                super::text(Decimal::Text(given.as_bytes()), scale).unwrap(),
+                text,
+                "{given}"
+            );
+        }
+        for given in ["", "-", ".", "1.2.3", "x", "1e", "1e99999", "0x10"] {
+            assert!(super::text(Decimal::Text(given.as_bytes()), 0).is_err(), "{given}");
+        }
+    }
+
+    #[test]
+    fn unscaled_numbers_take_as_few_bytes_as_hold_them() {
+        for (text, bytes) in [
+            ("0", &[0][..]),
+            ("1.10", &[0x6e]),
+            ("-1.10", &[0x92]),
+            ("255", &[0, 0xff]),
+            ("-128", &[0x80]),
+            ("-129", &[0xff, 0x7f]),
+        ] {
+            assert_eq!(Digits::parse(text.as_bytes()).unwrap().unscaled(), bytes, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn digits_and_128_bits_agree(number in any::<i128>()) {
+            let digits = Digits::parse(number.to_string().as_bytes()).unwrap();
+            prop_assert_eq!(digits.unscaled(), minimal_bytes(number));
+            prop_assert_eq!(digits.to_i128(), Some(number));
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! A table's columns planned together: rows and keys as JSON objects.
+
+use holdfast_binlog::Value;
+use holdfast_history::schema::{ColumnType, Table};
+
+use super::options::{ConversionOptions, FailureMode};
+use super::shim::ColumnExt as _;
+use super::{ColumnConverter, ConvertError, ConvertFailure, Origin, Warning};
+use crate::format::json as token;
+
+/// Which columns go where, by zero-based index into the table's columns.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ColumnSelection {
+    /// Columns of the before and after images, ascending.
+    pub value: Vec<usize>,
+    /// Columns of the key, in key order; empty where records have no key.
+    pub key: Vec<usize>,
+}
+
+impl ColumnSelection {
+    /// All columns, and the primary key as key.
+    #[must_use]
+    pub fn all(table: &Table) -> Self {
+        let index = |name: &String| table.columns.iter().position(|column| column.name == *name);
+        Self {
+            value: (0..table.columns.len()).collect(),
+            key: table.primary_key.iter().filter_map(index).collect(),
+        }
+    }
+}
+
+/// Converts the rows of one table at one schema version.
+#[derive(Debug, Clone)]
+pub struct TableConverter {
+    value: Vec<Member>,
+    key: Vec<Member>,
+    /// What is done where a column does not convert.
+    failure: FailureMode,
+}
+
+/// A column of an object: what comes before its value, and its converter.
+#[derive(Debug, Clone)]
+struct Member {
+    /// `{"name":` or `,"name":`.
+    prefix: Vec<u8>,
+    converter: ColumnConverter,
+}
+
+impl TableConverter {
+    /// Plans the columns that `selection` names. Columns of an unknown type are left out with a warning, as are indexes
+    /// that the table does not have.
+    #[must_use]
+    pub fn new(
+        table: &Table,
+        options: &ConversionOptions,
+        selection: &ColumnSelection,
+    ) -> (Self, Vec<Warning>) {
+        let mut warnings = Vec::new();
+        let value = members(table, options, &selection.value, &mut warnings);
+        let key = members(table, options, &selection.key, &mut Vec::new());
+        (Self { value, key, failure: options.converting_failure }, warnings)
+    }
+
+    /// The converters of the images, in column order.
+    pub fn value_columns(&self) -> impl Iterator<Item = &ColumnConverter> {
+        self.value.iter().map(|member| &member.converter)
+    }
+
+    /// The converters of the key, in key order.
+    pub fn key_columns(&self) -> impl Iterator<Item = &ColumnConverter> {
+        self.key.iter().map(|member| &member.converter)
+    }
+
+    /// Whether records of the table have a key.
+    #[must_use]
+    pub fn has_key(&self) -> bool {
+        !self.key.is_empty()
+    }
+
+    /// Appends a row as an object of its columns in column order. `image` gives a column's value by its zero-based index
+    /// in the table; none, for a column that the image does not have, is NULL.
+    ///
+    /// # Errors
+    ///
+    /// [`ConvertError`] where a value does not convert and the configuration says to fail, or the column must have a
+    /// value. Then `out` is as it was.
+    pub fn write_row<'a>(
+        &self,
+        image: impl Fn(usize) -> Option<Value<'a>>,
+        origin: Origin,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ConvertError> {
+        self.write_object(&self.value, image, origin, out)
+    }
+
+    /// Appends the row's key as an object of the key columns in key order. Without a key it appends nothing and gives
+    /// `false`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::write_row`].
+    pub fn write_key<'a>(
+        &self,
+        image: impl Fn(usize) -> Option<Value<'a>>,
+        origin: Origin,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, ConvertError> {
+        if self.key.is_empty() {
+            return Ok(false);
+        }
+        self.write_object(&self.key, image, origin, out)?;
+        Ok(true)
+    }
+
+    fn write_object<'a>(
+        &self,
+        members: &[Member],
+        image: impl Fn(usize) -> Option<Value<'a>>,
+        origin: Origin,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ConvertError> {
+        let start = out.len();
+        if members.is_empty() {
+            out.push(b'{');
+        }
+        for member in members {
+            out.extend_from_slice(&member.prefix);
+            let value = image(member.converter.index()).unwrap_or(Value::Null);
+            if let Err(error) = member.converter.write_json(&value, origin, out)
+                && let Err(error) = self.leave_unset(&member.converter, error, out)
+            {
+                out.truncate(start);
+                return Err(error);
+            }
+        }
+        out.push(b'}');
+        Ok(())
+    }
+
+    /// Writes what stands for a value that did not convert, unless it has to be an error.
+    #[cold]
+    fn leave_unset(
+        &self,
+        converter: &ColumnConverter,
+        error: ConvertError,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ConvertError> {
+        if self.failure == FailureMode::Fail || error.failure() == ConvertFailure::InvalidDate {
+            return Err(error);
+        }
+        let Some(unset) = converter.unset_json() else { return Err(error) };
+        if self.failure == FailureMode::Warn {
+            tracing::warn!(column = converter.name(), error = %error, "value left out of the record");
+        }
+        out.extend_from_slice(unset);
+        Ok(())
+    }
+}
+
+fn members(
+    table: &Table,
+    options: &ConversionOptions,
+    indexes: &[usize],
+    warnings: &mut Vec<Warning>,
+) -> Vec<Member> {
+    let mut members = Vec::with_capacity(indexes.len());
+    for &index in indexes {
+        let Some(column) = table.columns.get(index) else { continue };
+        if column.column_type() == ColumnType::Unknown {
+            warnings.push(Warning::UnknownType {
+                column: column.name.clone(),
+                type_name: column.type_name.clone(),
+            });
+            continue;
+        }
+        let mut prefix = vec![if members.is_empty() { b'{' } else { b',' }];
+        token::write_string(&column.name, &mut prefix);
+        prefix.push(b':');
+        let converter = ColumnConverter::new(index, column, options, warnings);
+        members.push(Member { prefix, converter });
+    }
+    members
+}

@@ -1,0 +1,408 @@
+//! Dates and times: the calendar, and the units of `time.precision.mode`.
+
+use holdfast_binlog::value::{Date, DateTime, Timestamp};
+
+use super::options::TimePrecisionMode;
+use super::{ConvertFailure, Logical, Origin};
+
+const SECONDS_PER_DAY: i64 = 86_400;
+const MICROS_PER_DAY: i64 = SECONDS_PER_DAY * 1_000_000;
+
+/// A day of the proleptic Gregorian calendar that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Day {
+    year: i64,
+    month: u8,
+    day: u8,
+}
+
+impl Day {
+    /// The day, if there is one. Year 0 is a leap year.
+    pub(crate) fn new(year: i64, month: u8, day: u8) -> Option<Self> {
+        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let last = match month {
+            1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+            4 | 6 | 9 | 11 => 30,
+            2 if leap => 29,
+            2 => 28,
+            _ => return None,
+        };
+        (1..=last).contains(&day).then_some(Self { year, month, day })
+    }
+
+    /// The day that is this many days after 1970-01-01.
+    fn from_days(days: i64) -> Self {
+        // Years begin in March here, so that the leap day is the last of its year; an era is 400 such years.
+        let days = days + 719_468;
+        let era = days.div_euclid(146_097);
+        let day_of_era = days.rem_euclid(146_097);
+        let year_of_era =
+            (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month_from_march = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+        let year = year_of_era + era * 400 + i64::from(month <= 2);
+        let small = |number: i64| u8::try_from(number).unwrap_or_default();
+        Self { year, month: small(month), day: small(day) }
+    }
+
+    /// Days since 1970-01-01.
+    pub(crate) fn days(self) -> i64 {
+        let month = i64::from(self.month);
+        let year = self.year - i64::from(month <= 2);
+        let era = year.div_euclid(400);
+        let year_of_era = year.rem_euclid(400);
+        let day_of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5
+            + i64::from(self.day)
+            - 1;
+        let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+        era * 146_097 + day_of_era - 719_468
+    }
+
+    /// Appends `2024-02-29`.
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        let year = self.year.clamp(0, 9999);
+        push_two(year / 100, out);
+        push_two(year % 100, out);
+        out.push(b'-');
+        push_two(i64::from(self.month), out);
+        out.push(b'-');
+        push_two(i64::from(self.day), out);
+    }
+}
+
+/// A day and a time of day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Moment {
+    day: Day,
+    /// Microseconds since midnight.
+    micros: i64,
+}
+
+impl Moment {
+    /// 1970-01-01 00:00:00.
+    pub(crate) const EPOCH: Self = Self { day: Day { year: 1970, month: 1, day: 1 }, micros: 0 };
+
+    pub(crate) fn new(day: Day, micros: i64) -> Self {
+        Self { day, micros }
+    }
+
+    pub(crate) fn of(timestamp: Timestamp) -> Self {
+        let seconds = i64::from(timestamp.seconds);
+        Self {
+            day: Day::from_days(seconds / SECONDS_PER_DAY),
+            micros: seconds % SECONDS_PER_DAY * 1_000_000 + i64::from(timestamp.micro),
+        }
+    }
+
+    /// Microseconds since the epoch, as if in UTC.
+    pub(crate) fn micros_since_epoch(self) -> i64 {
+        self.day.days() * MICROS_PER_DAY + self.micros
+    }
+
+    /// Appends `2024-02-29T12:34:56.789Z` with this many fraction digits, or with as many as needed.
+    pub(crate) fn write(self, digits: Option<u8>, out: &mut Vec<u8>) {
+        self.day.write(out);
+        out.push(b'T');
+        write_clock(self.micros, digits, out);
+        out.push(b'Z');
+    }
+}
+
+/// What a DATE, TIME or DATETIME is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Millis,
+    Micros,
+    Nanos,
+    Iso,
+}
+
+impl Unit {
+    /// The unit of a DATETIME with this many fraction digits.
+    pub(crate) fn of_datetime(mode: TimePrecisionMode, fraction_digits: i32) -> Self {
+        match mode {
+            TimePrecisionMode::AdaptiveTimeMicroseconds if fraction_digits > 3 => Self::Micros,
+            TimePrecisionMode::AdaptiveTimeMicroseconds | TimePrecisionMode::Connect => {
+                Self::Millis
+            }
+            TimePrecisionMode::IsoString => Self::Iso,
+            TimePrecisionMode::Microseconds => Self::Micros,
+            TimePrecisionMode::Nanoseconds => Self::Nanos,
+        }
+    }
+
+    /// The unit of a TIME.
+    pub(crate) fn of_time(mode: TimePrecisionMode) -> Self {
+        match mode {
+            TimePrecisionMode::AdaptiveTimeMicroseconds | TimePrecisionMode::Microseconds => {
+                Self::Micros
+            }
+            TimePrecisionMode::Connect => Self::Millis,
+            TimePrecisionMode::IsoString => Self::Iso,
+            TimePrecisionMode::Nanoseconds => Self::Nanos,
+        }
+    }
+}
+
+/// How dates are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Calendar {
+    /// Whether years below 100 mean 1970 to 2069.
+    pub(crate) adjust: bool,
+    /// Whether a date that does not exist becomes 1970-01-01.
+    pub(crate) epoch_if_invalid: bool,
+}
+
+impl Calendar {
+    /// The day of a date: none for a zero date.
+    ///
+    /// While streaming, a date with any zero part is a zero date; a snapshot takes a zero year as the year 0
+    /// (`RowDeserializers#deserializeDate`, `BinlogValueConverters#stringToLocalDate`).
+    fn day(self, date: Date, origin: Origin) -> Result<Option<Day>, ConvertFailure> {
+        if date.month == 0 || date.day == 0 || (date.year == 0 && origin == Origin::Stream) {
+            return Ok(None);
+        }
+        // The date is made before its year is adjusted: 29 February of year 4 becomes that of 2004, both exist.
+        let year = i64::from(date.year);
+        let exists = Day::new(year, date.month, date.day);
+        let adjusted = exists.and_then(|day| {
+            if self.adjust {
+                Day::new(adjusted_year(year), day.month, day.day).or(Some(day))
+            } else {
+                Some(day)
+            }
+        });
+        match adjusted {
+            Some(day) => Ok(Some(day)),
+            None if self.epoch_if_invalid => Ok(Some(Moment::EPOCH.day)),
+            None => Err(ConvertFailure::InvalidDate),
+        }
+    }
+
+    pub(crate) fn date<'v>(
+        self,
+        date: Date,
+        iso: bool,
+        origin: Origin,
+    ) -> Result<Option<Logical<'v>>, ConvertFailure> {
+        Ok(self.day(date, origin)?.map(|day| day_in(day, iso)))
+    }
+
+    pub(crate) fn datetime<'v>(
+        self,
+        value: DateTime,
+        unit: Unit,
+        origin: Origin,
+    ) -> Result<Option<Logical<'v>>, ConvertFailure> {
+        let Some(day) = self.day(value.date, origin)? else { return Ok(None) };
+        if value.hour > 23 || value.minute > 59 || value.second > 59 || value.micro > 999_999 {
+            return Err(ConvertFailure::Malformed);
+        }
+        let invalid =
+            Day::new(i64::from(value.date.year), value.date.month, value.date.day).is_none();
+        if invalid {
+            return moment_in(Moment::EPOCH, unit).map(Some);
+        }
+        let seconds =
+            (i64::from(value.hour) * 60 + i64::from(value.minute)) * 60 + i64::from(value.second);
+        moment_in(Moment::new(day, seconds * 1_000_000 + i64::from(value.micro)), unit).map(Some)
+    }
+}
+
+/// A day as days since the epoch or as text.
+pub(crate) fn day_in<'v>(day: Day, iso: bool) -> Logical<'v> {
+    if iso { Logical::IsoDate(day) } else { Logical::Int(day.days()) }
+}
+
+/// A moment in a unit. Nanoseconds reach from 1677 to 2262.
+pub(crate) fn moment_in<'v>(moment: Moment, unit: Unit) -> Result<Logical<'v>, ConvertFailure> {
+    let micros = moment.micros_since_epoch();
+    Ok(match unit {
+        Unit::Millis => Logical::Int(micros.div_euclid(1000)),
+        Unit::Micros => Logical::Int(micros),
+        Unit::Nanos => Logical::Int(micros.checked_mul(1000).ok_or(ConvertFailure::OutOfRange)?),
+        Unit::Iso => Logical::IsoDateTime(moment),
+    })
+}
+
+/// A TIME in a unit. Milliseconds and text hold a time of day only, from 00:00:00 to 24:00:00.
+pub(crate) fn time_in<'v>(micros: i64, unit: Unit) -> Result<Logical<'v>, ConvertFailure> {
+    let of_day = (0..=MICROS_PER_DAY).contains(&micros);
+    Ok(match unit {
+        Unit::Micros => Logical::Int(micros),
+        Unit::Nanos => Logical::Int(micros.checked_mul(1000).ok_or(ConvertFailure::OutOfRange)?),
+        Unit::Millis if of_day => Logical::Int(micros / 1000),
+        Unit::Iso if of_day => Logical::IsoTime(micros),
+        Unit::Millis | Unit::Iso => return Err(ConvertFailure::OutOfRange),
+    })
+}
+
+/// 1970-01-01.
+pub(crate) fn epoch_day<'v>(iso: bool) -> Logical<'v> {
+    day_in(Moment::EPOCH.day, iso)
+}
+
+/// 1970-01-01 00:00:00, which is 0 in each unit of count.
+pub(crate) fn epoch<'v>(unit: Unit) -> Logical<'v> {
+    if unit == Unit::Iso { Logical::IsoDateTime(Moment::EPOCH) } else { Logical::Int(0) }
+}
+
+/// 00:00:00, which is 0 in each unit of count.
+pub(crate) fn midnight<'v>(unit: Unit) -> Logical<'v> {
+    if unit == Unit::Iso { Logical::IsoTime(0) } else { Logical::Int(0) }
+}
+
+/// A year below 100 as `enable.time.adjuster` reads it: 1970 to 2069.
+pub(crate) fn adjusted_year(year: i64) -> i64 {
+    match year {
+        0..=69 => year + 2000,
+        70..=99 => year + 1900,
+        _ => year,
+    }
+}
+
+/// Appends `12:34:56.789Z`; 24:00:00 is `00:00:00Z`.
+pub(crate) fn write_iso_time(micros: i64, out: &mut Vec<u8>) {
+    write_clock(micros.rem_euclid(MICROS_PER_DAY), None, out);
+    out.push(b'Z');
+}
+
+/// Appends `12:34:56` and a fraction: of this many digits, or of as many as needed.
+fn write_clock(micros: i64, digits: Option<u8>, out: &mut Vec<u8>) {
+    let seconds = micros / 1_000_000;
+    push_two(seconds / 3600, out);
+    out.push(b':');
+    push_two(seconds / 60 % 60, out);
+    out.push(b':');
+    push_two(seconds % 60, out);
+    let fraction = micros % 1_000_000;
+    let digits = digits.unwrap_or_else(|| {
+        let mut digits = 6;
+        let mut rest = fraction;
+        while digits > 0 && rest % 10 == 0 {
+            rest /= 10;
+            digits -= 1;
+        }
+        digits
+    });
+    if digits > 0 {
+        let start = out.len();
+        out.push(b'.');
+        push_two(fraction / 10_000, out);
+        push_two(fraction / 100 % 100, out);
+        push_two(fraction % 100, out);
+        out.truncate(start + 1 + usize::from(digits.min(6)));
+    }
+}
+
+fn push_two(number: i64, out: &mut Vec<u8>) {
+    let digit = |number: i64| b'0' + u8::try_from(number % 10).unwrap_or_default();
+    out.extend_from_slice(&[digit(number / 10), digit(number)]);
+}
+
+/// Year, month and day as written, and the microseconds of the day.
+pub(crate) type WrittenDateTime = ((i64, u8, u8), i64);
+
+/// Reads `yyyy-MM-dd[ HH:mm:ss[.f]]` as a default has it.
+pub(crate) fn parse_datetime(text: &str) -> Option<WrittenDateTime> {
+    let text = text.trim();
+    let (date, clock) = match text.split_once([' ', 'T']) {
+        Some((date, clock)) => (date, Some(clock)),
+        None => (text, None),
+    };
+    let mut parts = date.split('-');
+    let year = parts.next()?.parse().ok().filter(|year| (0..=9999).contains(year))?;
+    let month = parts.next()?.parse().ok()?;
+    let day = parts.next()?.parse().ok()?;
+    if parts.next().is_some() {
+        return None;
+    }
+    let micros = match clock {
+        Some(clock) => parse_clock(clock.trim().trim_end_matches('Z'))?,
+        None => 0,
+    };
+    Some(((year, month, day), micros))
+}
+
+/// Reads `[-]h+:mm[:ss[.f]]` to microseconds.
+pub(crate) fn parse_clock(text: &str) -> Option<i64> {
+    let (negative, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let mut parts = text.split(':');
+    let hours: i64 = parts.next()?.parse().ok().filter(|hours| (0..=838).contains(hours))?;
+    let minutes: i64 = parts.next()?.parse().ok().filter(|minutes| (0..=59).contains(minutes))?;
+    let (seconds, fraction) = match parts.next() {
+        None => ("0", ""),
+        Some(seconds) => seconds.split_once('.').unwrap_or((seconds, "")),
+    };
+    if parts.next().is_some()
+        || fraction.len() > 9
+        || !fraction.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        return None;
+    }
+    let seconds: i64 = seconds.parse().ok().filter(|seconds| (0..=59).contains(seconds))?;
+    let micros = format!("{fraction:0<6}").get(..6)?.parse::<i64>().ok()?;
+    let micros = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micros;
+    Some(if negative { -micros } else { micros })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_and_dates_agree_over_all_years() {
+        let mut days = Day::new(0, 1, 1).unwrap().days();
+        assert_eq!(days, -719_528);
+        for year in 0..=9999 {
+            for (month, day) in [(1, 1), (2, 28), (3, 1), (12, 31)] {
+                let date = Day::new(year, month, day).unwrap();
+                assert_eq!(Day::from_days(date.days()), date);
+                assert!(date.days() >= days);
+                days = date.days();
+            }
+        }
+        assert_eq!(Day::new(2024, 2, 29).unwrap().days(), 19_782);
+        assert_eq!(Day::new(1000, 1, 1).unwrap().days(), -354_285);
+    }
+
+    #[test]
+    fn days_that_do_not_exist_are_none() {
+        for (year, month, day) in
+            [(2024, 2, 30), (2023, 2, 29), (1900, 2, 29), (2024, 13, 1), (2024, 4, 31)]
+        {
+            assert_eq!(Day::new(year, month, day), None);
+        }
+    }
+
+    #[test]
+    fn fractions_have_the_digits_asked_for() {
+        for (micros, digits, text) in [
+            (45_296_700_000, None, "12:34:56.7"),
+            (45_296_700_000, Some(6), "12:34:56.700000"),
+            (45_296_700_000, Some(0), "12:34:56"),
+            (45_296_000_000, None, "12:34:56"),
+            (1, None, "00:00:00.000001"),
+        ] {
+            let mut out = Vec::new();
+            write_clock(micros, digits, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn defaults_are_read_as_the_server_writes_them() {
+        assert_eq!(parse_clock("-01:02:03.456"), Some(-3_723_456_000));
+        assert_eq!(parse_clock("1:02"), Some(3_720_000_000));
+        assert_eq!(parse_clock("1:60"), None);
+        assert_eq!(parse_clock("1:2:3:4"), None);
+        assert_eq!(parse_datetime("2020-01-02"), Some(((2020, 1, 2), 0)));
+        assert_eq!(parse_datetime("2020-01-02 00:00:01.5"), Some(((2020, 1, 2), 1_500_000)));
+        assert_eq!(parse_datetime("20200102"), None);
+    }
+}
