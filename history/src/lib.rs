@@ -2,11 +2,15 @@
 
 pub mod codec;
 pub mod compare;
+pub mod error;
 mod json;
 pub mod offset;
 pub mod record;
 pub mod schema;
+pub mod store;
 
+pub use error::{Error, ErrorClass};
 pub use offset::SourceOffset;
 pub use record::{HistoryRecord, TableChange};
 pub use schema::{Column, Table, TableId, Tables};
+pub use store::HistoryStore;

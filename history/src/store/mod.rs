@@ -1,0 +1,49 @@
+//! Where histories are kept.
+//!
+//! A store holds records in append order, which is the order of replay; nothing is ever sorted, rewritten or removed. An
+//! append is durable and complete when it returns, and after a crash in the middle of it all of its records are there or
+//! none. One writer has a store at a time. `conformance` (feature `testkit`) is what every store has to pass.
+
+#[cfg(any(test, feature = "testkit"))]
+pub mod conformance;
+mod file;
+mod lines;
+mod memory;
+
+pub use file::FileHistoryStore;
+pub use memory::{MemoryHistory, MemoryHistoryStore};
+
+use async_trait::async_trait;
+
+use crate::error::Error;
+use crate::record::HistoryRecord;
+
+/// An ordered, append-only list of history records.
+#[async_trait]
+pub trait HistoryStore: Send + Sync {
+    /// All records in append order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Damaged`] names the first line that is no record; [`Error::Read`] when the storage fails. An unreadable
+    /// history is never an empty one.
+    async fn load(&self) -> Result<Vec<HistoryRecord>, Error>;
+
+    /// Adds `records` at the end: durable before it returns, and all of them or none. No records is nothing to do.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Write`], which says whether the append may have happened; [`Error::Fenced`] when another writer changed
+    /// the store; [`Error::Unknown`] after an append whose outcome is not known; [`Error::ReadOnly`].
+    async fn append(&self, records: &[HistoryRecord]) -> Result<(), Error>;
+
+    /// Whether there is at least one record.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::load`]: a failure is not a "no".
+    async fn exists(&self) -> Result<bool, Error>;
+
+    /// The store for messages: a path or an address, without secrets.
+    fn location(&self) -> String;
+}
