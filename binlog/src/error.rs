@@ -67,6 +67,12 @@ pub enum Error {
         /// The checksum of the bytes before it.
         computed: u32,
     },
+    /// An event before the format description that says how to read it. A stream begins with one.
+    #[error("{at} comes before the format description of its file")]
+    NoFormatDescription {
+        /// The event.
+        at: Box<EventContext>,
+    },
     /// An event of a type that this version doesn't know and that may not be skipped.
     #[error("{at} is of a type that this version doesn't know, and it may not be skipped")]
     UnknownEvent {
@@ -152,6 +158,7 @@ impl Error {
         match self {
             Self::Decode { .. }
             | Self::Checksum { .. }
+            | Self::NoFormatDescription { .. }
             | Self::UnknownEvent { .. }
             | Self::UnknownTable { .. }
             | Self::Unsupported { .. }
@@ -169,6 +176,7 @@ impl Error {
         match self {
             Self::Decode { at, .. }
             | Self::Checksum { at, .. }
+            | Self::NoFormatDescription { at }
             | Self::UnknownEvent { at }
             | Self::UnknownTable { at, .. }
             | Self::Unsupported { at, .. }

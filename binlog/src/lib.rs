@@ -5,6 +5,7 @@ pub mod event;
 pub mod gtid;
 pub mod position;
 pub mod row;
+pub mod stream;
 pub mod txn;
 pub mod value;
 pub mod wire;
