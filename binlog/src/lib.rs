@@ -2,6 +2,7 @@
 
 mod error;
 pub mod event;
+pub mod file;
 pub mod gtid;
 pub mod position;
 pub mod row;
@@ -11,6 +12,8 @@ pub mod value;
 pub mod wire;
 
 pub use error::{Error, ErrorClass, EventContext};
+pub use event::{Event, EventData};
 pub use gtid::{Gtid, GtidPos, GtidSet};
 pub use position::{BinlogPosition, Coordinate};
+pub use stream::EventStream;
 pub use value::Value;

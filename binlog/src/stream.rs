@@ -1,9 +1,9 @@
 //! [`EventStream`]: bytes of events in, events out. No I/O.
 //!
 //! The stream holds what an event needs to be understood and does not carry itself: the format of the file, the file's
-//! name, the position, and the table maps. It is fed one event at a time, in the order of the log, from a file
-//! or from a connection. After an error it can go on with the next event, but
-//! whatever the failed event said is missing then: whether that may be is the caller's decision.
+//! name, the position, and the table maps. It is fed one event at a time, in the order of the log, from a
+//! [`BinlogFileReader`](crate::file::BinlogFileReader) or from a connection. After an error it can go on with the next
+//! event, but whatever the failed event said is missing then: whether that may be is the caller's decision.
 //!
 //! # Positions
 //!
