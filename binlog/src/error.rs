@@ -149,6 +149,10 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
+    /// The replication connection failed, or the server refused something.
+    #[cfg(feature = "client")]
+    #[error(transparent)]
+    Client(#[from] crate::client::ClientError),
 }
 
 impl Error {
@@ -167,6 +171,8 @@ impl Error {
             | Self::TruncatedFile { .. } => ErrorClass::Data,
             Self::TooLarge { .. } => ErrorClass::Config,
             Self::Io { .. } => ErrorClass::Transient,
+            #[cfg(feature = "client")]
+            Self::Client(error) => error.class(),
         }
     }
 
@@ -183,6 +189,8 @@ impl Error {
             | Self::TooLarge { at, .. }
             | Self::Decompress { at, .. } => Some(at),
             Self::NotABinlog { .. } | Self::TruncatedFile { .. } | Self::Io { .. } => None,
+            #[cfg(feature = "client")]
+            Self::Client(_) => None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! MySQL and MariaDB binary logs: bytes to events to rows of physical values.
 
+#[cfg(feature = "client")]
+pub mod client;
 mod error;
 pub mod event;
 pub mod file;
@@ -11,6 +13,8 @@ pub mod txn;
 pub mod value;
 pub mod wire;
 
+#[cfg(feature = "client")]
+pub use client::BinlogClient;
 pub use error::{Error, ErrorClass, EventContext};
 pub use event::{Event, EventData};
 pub use gtid::{Gtid, GtidPos, GtidSet};

@@ -1,0 +1,462 @@
+//! Framing: packets out of and into a byte stream.
+//!
+//! ```text
+//! length    u24le   of the payload
+//! sequence  u8      counts packets since the last command, in both directions
+//! payload   length bytes; exactly 16 MiB - 1 means that the next packet continues this one
+//! ```
+//!
+//! Source: MySQL internals, "Protocol Basics"; `sql-common/net_serv.cc`.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+
+use super::error::ClientError;
+
+/// The payload length that says that another packet continues this one.
+const FULL: usize = 0xff_ffff;
+
+/// Bytes before a payload.
+const HEADER: usize = 4;
+
+/// Size of the read buffer, bytes, while no packet needs a larger one.
+const BUFFER: usize = 256 << 10;
+
+/// A buffer that grew beyond this for a large packet is given back after it, bytes.
+const KEEP: usize = 8 << 20;
+
+/// The bytes below the packets. TLS becomes a variant of it.
+#[derive(Debug)]
+pub(super) enum Transport {
+    /// Plain TCP.
+    Tcp(TcpStream),
+    /// A pipe in memory, whose other end plays the server.
+    #[cfg(test)]
+    Memory(tokio::io::DuplexStream),
+}
+
+impl Transport {
+    /// Whether nobody on the way can read or change the bytes.
+    pub(super) const fn is_secure(&self) -> bool {
+        match self {
+            Self::Tcp(_) => false,
+            #[cfg(test)]
+            Self::Memory(_) => false,
+        }
+    }
+
+    async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(buffer).await,
+            #[cfg(test)]
+            Self::Memory(stream) => stream.read(buffer).await,
+        }
+    }
+
+    async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.write_all(bytes).await,
+            #[cfg(test)]
+            Self::Memory(stream) => stream.write_all(bytes).await,
+        }
+    }
+
+    async fn shutdown(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.shutdown().await,
+            #[cfg(test)]
+            Self::Memory(stream) => stream.shutdown().await,
+        }
+    }
+}
+
+/// Reads and writes packets. One buffer serves all reads; a packet is handed out as a part of it.
+///
+/// ```text
+///  0        start      start + handed                end        buffer.len()
+///  |  done  | handed out | further packets, a part    |  room    |
+/// ```
+///
+/// While a packet that came in pieces is put together, `start` is at the header of the first piece, `joined` bytes of
+/// payload follow it without the headers of the later pieces, and `piece` is the length of the one being read.
+#[derive(Debug)]
+pub(super) struct PacketStream {
+    transport: Transport,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    handed: usize,
+    joined: usize,
+    piece: Option<usize>,
+    sequence: u8,
+    max_packet: usize,
+    silence: Option<Duration>,
+    heard: Instant,
+}
+
+impl PacketStream {
+    /// `max_packet`: largest payload accepted, bytes.
+    pub(super) fn new(transport: Transport, max_packet: usize) -> Self {
+        Self {
+            transport,
+            buffer: vec![0; BUFFER],
+            start: 0,
+            end: 0,
+            handed: 0,
+            joined: 0,
+            piece: None,
+            sequence: 0,
+            max_packet,
+            silence: None,
+            heard: Instant::now(),
+        }
+    }
+
+    /// The next payload, whole. The last one handed out ends with this call.
+    ///
+    /// Cancel-safe: the only await is a read of the transport, which takes no bytes unless it completes, and everything
+    /// read so far is in `self`.
+    pub(super) async fn next(&mut self) -> Result<&[u8], ClientError> {
+        self.start += std::mem::take(&mut self.handed);
+        loop {
+            let piece = match self.piece {
+                Some(piece) => piece,
+                None => self.begin_piece().await?,
+            };
+            self.fill(HEADER + self.joined + piece).await?;
+            self.piece = None;
+            self.joined += piece;
+            if piece < FULL {
+                break;
+            }
+        }
+        let len = std::mem::take(&mut self.joined);
+        self.handed = HEADER + len;
+        Ok(self.buffered().get(HEADER..HEADER + len).unwrap_or_default())
+    }
+
+    /// Reads the header of a piece, and takes it out of the way when it is not the first.
+    async fn begin_piece(&mut self) -> Result<usize, ClientError> {
+        let at = if self.joined == 0 { 0 } else { HEADER + self.joined };
+        self.fill(at + HEADER).await?;
+        let header = self.buffered().get(at..).and_then(<[u8]>::first_chunk);
+        let [a, b, c, sequence] = *header.expect("fill has read the header");
+        let piece = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
+        if sequence != self.sequence {
+            return Err(ClientError::OutOfSequence { expected: self.sequence, found: sequence });
+        }
+        if self.joined + piece > self.max_packet {
+            return Err(ClientError::PacketTooLarge {
+                size: (self.joined + piece) as u64,
+                limit: self.max_packet as u64,
+            });
+        }
+        self.sequence = self.sequence.wrapping_add(1);
+        if at > 0 {
+            let at = self.start + at;
+            self.buffer.copy_within(at + HEADER..self.end, at);
+            self.end -= HEADER;
+        }
+        self.piece = Some(piece);
+        Ok(piece)
+    }
+
+    /// Reads until `len` bytes from `start` on are buffered.
+    async fn fill(&mut self, len: usize) -> Result<(), ClientError> {
+        while self.end - self.start < len {
+            self.make_room(len);
+            let room = self.buffer.get_mut(self.end..).unwrap_or_default();
+            let reading = self.transport.read(room);
+            let read = match self.silence {
+                Some(silence) => match timeout_at(self.heard + silence, reading).await {
+                    Ok(read) => read?,
+                    Err(_) => {
+                        return Err(ClientError::Silent { seconds: silence.as_secs_f64() });
+                    }
+                },
+                None => reading.await?,
+            };
+            if read == 0 {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+            }
+            if self.silence.is_some() {
+                self.heard = Instant::now();
+            }
+            self.end += read;
+        }
+        Ok(())
+    }
+
+    /// Makes the buffer hold `len` bytes from `start` on, with a good part of it free for one large read.
+    fn make_room(&mut self, len: usize) {
+        let buffered = self.end - self.start;
+        if self.buffer.len() > KEEP && len.max(buffered) <= BUFFER / 2 {
+            let mut smaller = vec![0; BUFFER];
+            if let Some(front) = smaller.get_mut(..buffered) {
+                front.copy_from_slice(self.buffered());
+            }
+            self.buffer = smaller;
+            (self.start, self.end) = (0, buffered);
+            return;
+        }
+        let room = self.buffer.len() - self.end;
+        if room < (len - buffered).max(BUFFER / 2) {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, buffered);
+        }
+        if self.buffer.len() < len {
+            // Doubling keeps the copies of a packet of many pieces few.
+            self.buffer.resize(len.max(self.buffer.len().saturating_mul(2)), 0);
+        }
+    }
+
+    /// From now on a read fails that gets nothing for so long since the last bytes, or since now.
+    pub(super) fn silence_after(&mut self, silence: Option<Duration>) {
+        self.silence = silence;
+        self.heard = Instant::now();
+    }
+
+    /// Begins a command: the next packet has number 0.
+    pub(super) async fn command(&mut self, payload: &[u8]) -> Result<(), ClientError> {
+        self.sequence = 0;
+        self.send(payload).await
+    }
+
+    /// Sends one payload as the next packet, or packets. Not cancel-safe.
+    pub(super) async fn send(&mut self, payload: &[u8]) -> Result<(), ClientError> {
+        let mut frame = Vec::with_capacity(payload.len() + HEADER);
+        let mut rest = payload;
+        loop {
+            let (piece, tail) = rest.split_at(rest.len().min(FULL));
+            let [a, b, c, ..] = piece.len().to_le_bytes();
+            frame.extend_from_slice(&[a, b, c, self.sequence]);
+            frame.extend_from_slice(piece);
+            self.sequence = self.sequence.wrapping_add(1);
+            rest = tail;
+            if piece.len() < FULL {
+                break;
+            }
+        }
+        Ok(self.transport.write_all(&frame).await?)
+    }
+
+    /// Says that nothing more will be sent.
+    pub(super) async fn shutdown(&mut self) -> Result<(), ClientError> {
+        Ok(self.transport.shutdown().await?)
+    }
+
+    /// Whether the next packet can be had without waiting. May say no to one that came in pieces.
+    pub(super) fn has_buffered(&self) -> bool {
+        if self.joined > 0 || self.piece.is_some() {
+            return false;
+        }
+        let rest = self.buffered().get(self.handed..).unwrap_or_default();
+        rest.first_chunk().is_some_and(|[a, b, c, _sequence]| {
+            let len = usize::from(*a) | usize::from(*b) << 8 | usize::from(*c) << 16;
+            len < FULL && rest.len() >= HEADER + len
+        })
+    }
+
+    pub(super) const fn is_secure(&self) -> bool {
+        self.transport.is_secure()
+    }
+
+    fn buffered(&self) -> &[u8] {
+        self.buffer.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::DuplexStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn packets_come_one_by_one_however_the_bytes_are_cut() {
+        let mut bytes = Vec::new();
+        for (sequence, len) in [0_usize, 1, 300, 70_000, 5].into_iter().enumerate() {
+            bytes.extend(frame(low(sequence), &vec![low(len); len]));
+        }
+        for chunk in [1, 3, 4, 5, 1000, bytes.len()] {
+            let (mut packets, mut server) = pair(1 << 20);
+            let sent = bytes.clone();
+            let writer = tokio::spawn(async move {
+                for part in sent.chunks(chunk) {
+                    server.write_all(part).await.unwrap();
+                }
+            });
+            for len in [0_usize, 1, 300, 70_000, 5] {
+                assert_eq!(packets.next().await.unwrap(), vec![low(len); len], "chunk {chunk}");
+            }
+            writer.await.unwrap();
+            assert!(matches!(packets.next().await, Err(ClientError::Io(_))));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_packet_in_pieces_is_joined_and_the_next_one_is_whole() {
+        for tail in [0, 3, 1000] {
+            let (mut packets, mut server) = pair(usize::MAX);
+            let full = pattern(FULL);
+            let sent = [
+                frame(0, &full),
+                frame(1, &full),
+                frame(2, &pattern(tail)),
+                frame(3, b"next"),
+                frame(4, b"last"),
+            ]
+            .concat();
+            let writer = tokio::spawn(async move { server.write_all(&sent).await.unwrap() });
+            let packet = packets.next().await.unwrap();
+            assert!(packet == [&full[..], &full, &pattern(tail)].concat(), "tail {tail}");
+            assert_eq!(packets.next().await.unwrap(), b"next");
+            assert_eq!(packets.next().await.unwrap(), b"last");
+            writer.await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn the_buffer_is_given_back_after_a_large_packet() {
+        let (mut packets, mut server) = pair(usize::MAX);
+        let sent = frame(0, &pattern(KEEP + 1));
+        let writer = tokio::spawn(async move {
+            server.write_all(&sent).await.unwrap();
+            for sequence in 1..200 {
+                server.write_all(&frame(sequence, &[7; 2000])).await.unwrap();
+            }
+        });
+        assert_eq!(packets.next().await.unwrap().len(), KEEP + 1);
+        for _ in 1..200 {
+            assert_eq!(packets.next().await.unwrap(), [7; 2000]);
+        }
+        writer.await.unwrap();
+        assert_eq!(packets.buffer.len(), BUFFER);
+    }
+
+    #[tokio::test]
+    async fn a_dropped_read_loses_no_bytes() {
+        let (mut packets, mut server) = pair(usize::MAX);
+        let full = pattern(FULL);
+        let sent =
+            [frame(0, b"first"), frame(1, &full), frame(2, b"tail"), frame(3, b"end")].concat();
+        let mut seen = Vec::new();
+        // Hand over a bit, poll once, drop the future; the cuts fall into headers, payloads and between pieces.
+        let cuts = [
+            1,
+            3,
+            4,
+            5,
+            9,
+            10,
+            12,
+            13,
+            14,
+            1 << 20,
+            FULL,
+            FULL + 13,
+            FULL + 15,
+            FULL + 17,
+            FULL + 20,
+        ];
+        let mut from = 0;
+        for cut in cuts.into_iter().chain([sent.len()]) {
+            let part = sent[from..cut].to_vec();
+            from = cut;
+            let write = server.write_all(&part);
+            tokio::pin!(write);
+            loop {
+                tokio::select! {
+                    biased;
+                    packet = packets.next() => seen.push(packet.unwrap().to_vec()),
+                    _ = &mut write => break,
+                }
+            }
+        }
+        drop(server);
+        while let Ok(packet) = packets.next().await {
+            seen.push(packet.to_vec());
+        }
+        assert_eq!(seen.len(), 3);
+        assert_eq!(seen[0], b"first");
+        assert!(seen[1] == [&full[..], b"tail"].concat());
+        assert_eq!(seen[2], b"end");
+    }
+
+    #[tokio::test]
+    async fn too_large_and_out_of_order_packets_are_refused_before_memory_is_taken() {
+        let (mut packets, mut server) = pair(1000);
+        server.write_all(&[0xe9, 0x03, 0, 0]).await.unwrap();
+        let refused = packets.next().await;
+        assert!(matches!(refused, Err(ClientError::PacketTooLarge { size: 1001, limit: 1000 })));
+        assert_eq!(packets.buffer.len(), BUFFER);
+
+        let (mut packets, mut server) = pair(1000);
+        server.write_all(&frame(1, b"x")).await.unwrap();
+        let refused = packets.next().await;
+        assert!(matches!(refused, Err(ClientError::OutOfSequence { expected: 0, found: 1 })));
+    }
+
+    #[tokio::test]
+    async fn what_is_buffered_is_known_without_waiting() {
+        let (mut packets, mut server) = pair(usize::MAX);
+        assert!(!packets.has_buffered());
+        let two = [frame(0, b"one"), frame(1, b"two"), frame(2, b"three")].concat();
+        server.write_all(&two[..two.len() - 1]).await.unwrap();
+        assert_eq!(packets.next().await.unwrap(), b"one");
+        assert!(packets.has_buffered());
+        assert_eq!(packets.next().await.unwrap(), b"two");
+        assert!(!packets.has_buffered());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_is_an_error_that_polling_does_not_put_off() {
+        let (transport, _server) = tokio::io::duplex(64);
+        let mut packets = PacketStream::new(Transport::Memory(transport), 1000);
+        packets.silence_after(Some(Duration::from_secs(10)));
+        for _ in 0..3 {
+            let poll = tokio::time::timeout(Duration::from_secs(3), packets.next()).await;
+            assert!(poll.is_err());
+        }
+        assert!(matches!(packets.next().await, Err(ClientError::Silent { .. })));
+    }
+
+    #[tokio::test]
+    async fn a_payload_of_exactly_the_full_length_is_followed_by_an_empty_packet() {
+        let (transport, mut server) = tokio::io::duplex(FULL + 100);
+        let mut packets = PacketStream::new(Transport::Memory(transport), 1000);
+        packets.command(&pattern(FULL)).await.unwrap();
+        let mut sent = vec![0; FULL + 8];
+        server.read_exact(&mut sent).await.unwrap();
+        assert_eq!(
+            (&sent[..4], &sent[FULL + 4..]),
+            (&[0xff, 0xff, 0xff, 0][..], &[0, 0, 0, 1][..])
+        );
+    }
+
+    fn pair(max_packet: usize) -> (PacketStream, DuplexStream) {
+        let (transport, server) = tokio::io::duplex(64 << 10);
+        (PacketStream::new(Transport::Memory(transport), max_packet), server)
+    }
+
+    fn frame(sequence: u8, payload: &[u8]) -> Vec<u8> {
+        let [a, b, c, ..] = payload.len().to_le_bytes();
+        [&[a, b, c, sequence], payload].concat()
+    }
+
+    fn pattern(len: usize) -> Vec<u8> {
+        let mut bytes = vec![low(len); len];
+        for at in (0..len).step_by(997) {
+            bytes[at] = low(at / 997);
+        }
+        bytes
+    }
+
+    fn low(number: usize) -> u8 {
+        number.to_le_bytes()[0]
+    }
+}
