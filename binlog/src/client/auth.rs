@@ -1,11 +1,12 @@
 //! Login: the server's greeting, our answer, and the exchange of the authentication plugin. Pure: packets in, packets
 //! out.
 //!
-//! Offered are `caching_sha2_password` (MySQL's default) and `mysql_native_password` (MySQL 5.7, MariaDB). Plugins that
-//! send the password in a form that a listener can use are refused.
+//! Offered are `caching_sha2_password` (MySQL's default), `mysql_native_password` (MySQL 5.7, MariaDB) and
+//! `sha256_password` (MySQL 5.7; newer servers also feign it for users that do not exist). Plugins that send the
+//! password in a form that a listener can use are refused.
 //!
-//! Over a connection that is not encrypted the full exchange of `caching_sha2_password` encrypts the password with a
-//! public key that the server sends. It keeps listeners out, but not somebody who plays the server.
+//! Over a connection that is not encrypted the exchanges that need the password itself encrypt it with a public key that
+//! the server sends. It keeps listeners out, but not somebody who plays the server.
 
 use mysql_common::scramble::{scramble_native, scramble_sha256};
 
@@ -95,11 +96,13 @@ impl Greeting {
 
 const NATIVE: &[u8] = b"mysql_native_password";
 const CACHING_SHA2: &[u8] = b"caching_sha2_password";
+const SHA256: &[u8] = b"sha256_password";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Plugin {
     Native,
     CachingSha2,
+    Sha256,
 }
 
 impl Plugin {
@@ -107,6 +110,7 @@ impl Plugin {
         match name {
             NATIVE => Some(Self::Native),
             CACHING_SHA2 => Some(Self::CachingSha2),
+            SHA256 => Some(Self::Sha256),
             _ => None,
         }
     }
@@ -115,17 +119,21 @@ impl Plugin {
         match self {
             Self::Native => NATIVE,
             Self::CachingSha2 => CACHING_SHA2,
+            Self::Sha256 => SHA256,
         }
     }
 
-    /// The proof that we know the password; empty for an empty password.
-    fn scramble(self, password: &str, nonce: &[u8]) -> Vec<u8> {
-        let password = password.as_bytes();
+    /// What the plugin sends first: the proof that we know the password, empty for an empty password. `sha256_password`
+    /// has no such proof: it asks for the key.
+    fn opening(self, password: &str, nonce: &[u8], secure: bool) -> Vec<u8> {
+        let bytes = password.as_bytes();
         match self {
-            Self::Native => scramble_native(nonce, password).map(Vec::from),
-            Self::CachingSha2 => scramble_sha256(nonce, password).map(Vec::from),
+            Self::Native => scramble_native(nonce, bytes).map(Vec::from).unwrap_or_default(),
+            Self::CachingSha2 => scramble_sha256(nonce, bytes).map(Vec::from).unwrap_or_default(),
+            Self::Sha256 if password.is_empty() => vec![0],
+            Self::Sha256 if secure => clear(password),
+            Self::Sha256 => vec![1],
         }
-        .unwrap_or_default()
     }
 }
 
@@ -189,7 +197,7 @@ impl<'a> Login<'a> {
             | capability::PLUGIN_AUTH
             | capability::CONNECT_ATTRS;
         let flags = wanted & self.capabilities;
-        let proof = self.plugin.scramble(self.password, &self.nonce);
+        let proof = self.plugin.opening(self.password, &self.nonce, self.secure);
         let mut packet = Vec::with_capacity(128);
         packet.extend_from_slice(&flags.to_le_bytes());
         packet.extend_from_slice(&(1_u32 << 30).to_le_bytes());
@@ -235,10 +243,10 @@ impl<'a> Login<'a> {
         self.plugin = Plugin::of(name).ok_or_else(|| unsupported(name))?;
         self.nonce = trim_nul(cursor.rest()).to_vec();
         self.key_wanted = false;
-        Ok(Step::Send(self.plugin.scramble(self.password, &self.nonce)))
+        Ok(Step::Send(self.plugin.opening(self.password, &self.nonce, self.secure)))
     }
 
-    /// Data of the plugin; only `caching_sha2_password` has any (MySQL, `sql/auth/sha2_password.cc`).
+    /// Data of the plugin (MySQL, `sql/auth/sha2_password.cc` and `sql/auth/sql_authentication.cc`).
     fn more(&mut self, body: &[u8]) -> Result<Step, ClientError> {
         const FAST: u8 = 3;
         const FULL: u8 = 4;
@@ -248,15 +256,16 @@ impl<'a> Login<'a> {
                 self.key_wanted = false;
                 Ok(Step::Send(encrypt(self.password, &self.nonce, key)?))
             }
-            (Plugin::CachingSha2, [FAST]) => Ok(Step::Wait),
-            (Plugin::CachingSha2, [FULL]) if self.secure => {
-                Ok(Step::Send([self.password.as_bytes(), &[0]].concat()))
+            (Plugin::Sha256, key) if !self.secure && !self.password.is_empty() => {
+                Ok(Step::Send(encrypt(self.password, &self.nonce, key)?))
             }
+            (Plugin::CachingSha2, [FAST]) => Ok(Step::Wait),
+            (Plugin::CachingSha2, [FULL]) if self.secure => Ok(Step::Send(clear(self.password))),
             (Plugin::CachingSha2, [FULL]) => {
                 self.key_wanted = true;
                 Ok(Step::Send(vec![KEY_PLEASE]))
             }
-            (Plugin::CachingSha2 | Plugin::Native, _) => {
+            (Plugin::CachingSha2 | Plugin::Native | Plugin::Sha256, _) => {
                 let value = body.first().copied().unwrap_or_default().into();
                 Err(malformed(DecodeError::Invalid { field: "login_data", value }))
             }
@@ -272,10 +281,15 @@ impl<'a> Login<'a> {
     }
 }
 
+/// The password as the server wants it where nobody listens.
+fn clear(password: &str) -> Vec<u8> {
+    [password.as_bytes(), &[0]].concat()
+}
+
 /// The password and a NUL, hidden by the challenge, encrypted with the server's key.
 fn encrypt(password: &str, nonce: &[u8], key: &[u8]) -> Result<Vec<u8>, ClientError> {
     let modulus = public_key::check(key).map_err(|reason| ClientError::PublicKey { reason })?;
-    let mut secret = [password.as_bytes(), &[0]].concat();
+    let mut secret = clear(password);
     // OAEP with SHA-1 takes 42 bytes of the modulus.
     if secret.len() + 42 > modulus {
         return Err(ClientError::PublicKey { reason: "it is too short for this password" });
@@ -398,6 +412,20 @@ mod tests {
         assert_eq!(login.handle(b"\0\0\0\x02\0\0\0").unwrap(), Step::Done);
         login.secure = true;
         assert_eq!(login.handle(b"\x01\x04").unwrap(), Step::Send(b"secret\0".to_vec()));
+    }
+
+    #[test]
+    fn sha256_password_asks_for_the_key_at_once() {
+        let endpoint = endpoint();
+        let mut login = login(&endpoint, "secret");
+        let switch = [&b"\xfesha256_password\0"[..], CHALLENGE, b"\0"].concat();
+        assert_eq!(login.handle(&switch).unwrap(), Step::Send(vec![1]));
+        let key = [b"\x01", KEY.as_bytes()].concat();
+        assert!(matches!(login.handle(&key).unwrap(), Step::Send(sent) if sent.len() == 128));
+        login.secure = true;
+        assert_eq!(login.handle(&switch).unwrap(), Step::Send(b"secret\0".to_vec()));
+        login.password = "";
+        assert_eq!(login.handle(&switch).unwrap(), Step::Send(vec![0]));
     }
 
     #[test]

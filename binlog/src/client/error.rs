@@ -198,6 +198,14 @@ impl ClientError {
         }
     }
 
+    /// A server error met in the registration as a replica, where MySQL says "access denied" for a missing right.
+    pub(super) fn register(error: ServerError) -> Self {
+        match error.code {
+            1045 => Self::MissingPrivilege { source: error.into() },
+            _ => Self::server("register as a replica", error),
+        }
+    }
+
     /// A server error met during login.
     pub(super) fn login(endpoint: &Endpoint, error: ServerError) -> Self {
         match error.code {
@@ -234,7 +242,7 @@ pub enum DumpRefusal {
     Diverged,
     /// Another client with our server id, or server UUID, has connected.
     DuplicateServerId,
-    /// An event is larger than the server may send.
+    /// An event is larger than the server may send; it also says so where it takes other bytes for an event's length.
     EventTooLarge,
     /// The server can't read an event where it was told to: the position is not the start of an event, or the log is damaged.
     Unreadable,
@@ -296,7 +304,9 @@ impl fmt::Display for DumpRefusal {
             Self::DuplicateServerId => {
                 "another client has connected with our server id; every client needs its own"
             }
-            Self::EventTooLarge => "an event is larger than its max_allowed_packet",
+            Self::EventTooLarge => {
+                "an event is larger than its max_allowed_packet, or the position is not the start of an event"
+            }
             Self::Unreadable => {
                 "it can't read an event there: the position is not the start of an event, or the log is damaged"
             }
@@ -404,6 +414,7 @@ mod tests {
         let table = [
             (ClientError::login(&endpoint, error(1045)), ErrorClass::Config),
             (ClientError::login(&endpoint, error(1040)), ErrorClass::Transient),
+            (ClientError::register(error(1045)), ErrorClass::Config),
             (ClientError::server("read", error(1227)), ErrorClass::Config),
             (ClientError::server("read", error(1205)), ErrorClass::Transient),
             (ClientError::dump(error(1236)), ErrorClass::Purged),

@@ -504,7 +504,11 @@ async fn set_session(
 async fn register(packets: &mut PacketStream, server_id: u32) -> Result<(), ClientError> {
     let during = "register as a replica";
     packets.command(&command::register_replica(server_id)).await?;
-    match command::answer(packets.next().await?, during)? {
+    let packet = packets.next().await?;
+    if packet.first() == Some(&0xff) {
+        return Err(ClientError::register(command::server_error(packet, during)?));
+    }
+    match command::answer(packet, during)? {
         Answer::Ok => Ok(()),
         Answer::Columns(count) => Err(unexpected("column_count", count, during)),
     }

@@ -190,12 +190,7 @@ async fn serve(mut pipe: DuplexStream, flavor: Flavor, script: Script) -> Vec<Ve
                 send(&mut pipe, 1, &[b"\x01", b"def", EOF, value, EOF]).await;
             }
             0x15 if script == Script::DenyRegister => {
-                send(
-                    &mut pipe,
-                    1,
-                    &[b"\xff\xcb\x04#42000Access denied; you need REPLICATION SLAVE"],
-                )
-                .await;
+                send(&mut pipe, 1, &[b"\xff\x15\x04#28000Access denied for user"]).await;
             }
             0x12 | 0x1e if script == Script::DenyDump => {
                 let error = b"\xff\xd4\x04#HY000Could not find first log file name in binary log index file";
