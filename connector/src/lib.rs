@@ -1,4 +1,5 @@
 //! Change data capture from MySQL and MariaDB: configuration, engine, change records, acknowledgement.
 
 pub mod convert;
+pub mod filter;
 pub mod format;
