@@ -3,3 +3,4 @@
 pub mod convert;
 pub mod filter;
 pub mod format;
+pub mod topic;
