@@ -1,0 +1,190 @@
+//! The settings that are one of a few names.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::convert::{BigintUnsignedMode, BinaryMode, DecimalMode, FailureMode, TimePrecisionMode};
+use crate::topic::NameAdjustment;
+
+/// A text that is none of the names of a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it must be one of {0}")]
+pub struct UnknownName(&'static str);
+
+/// Defines an enum whose variants have names in properties files.
+macro_rules! named {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $( $(#[$variant_meta:meta])* $variant:ident = $first:literal $(| $other:literal)*, )+ }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name { $( $(#[$variant_meta])* $variant, )+ }
+
+        impl $name {
+            /// The name in properties files.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $( Self::$variant => $first, )+ }
+            }
+        }
+
+        /// In any case, blanks around it ignored.
+        impl FromStr for $name {
+            type Err = UnknownName;
+
+            fn from_str(text: &str) -> Result<Self, UnknownName> {
+                match text.trim().to_ascii_lowercase().as_str() {
+                    $( $first $(| $other)* => Ok(Self::$variant), )+
+                    _ => Err(UnknownName(concat!($( $first, " ", )+))),
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+named! {
+    /// `database.ssl.mode`, with the names of both flavors.
+    pub enum SslMode {
+        /// No TLS.
+        Disabled = "disabled" | "disable",
+        /// TLS where the server has it, without checking its certificate.
+        Preferred = "preferred",
+        /// TLS, without checking the certificate (MariaDB: `trust`).
+        Required = "required" | "trust",
+        /// TLS, and the certificate comes from a trusted authority.
+        VerifyCa = "verify_ca" | "verify-ca",
+        /// The same, and it names the host (MariaDB: `verify-full`).
+        VerifyIdentity = "verify_identity" | "verify-full",
+    }
+}
+
+named! {
+    /// `snapshot.locking.mode`.
+    pub enum LockingMode {
+        /// Global read lock until positions and definitions are read.
+        Minimal = "minimal",
+        /// LOCK TABLES FOR BACKUP instead.
+        MinimalPercona = "minimal_percona",
+        /// The same, never falling back to table locks.
+        MinimalPerconaNoTableLocks = "minimal_percona_no_table_locks",
+        /// Global read lock until all rows are read.
+        Extended = "extended",
+        /// No lock.
+        None = "none",
+    }
+}
+
+named! {
+    /// `snapshot.tables.order.by.row.count`.
+    pub enum TableOrder {
+        /// The order of the include list, then of names.
+        Disabled = "disabled",
+        /// Small tables first.
+        Ascending = "ascending",
+        /// Large tables first.
+        Descending = "descending",
+    }
+}
+
+named! {
+    /// `guardrail.collections.limit.action`.
+    pub enum GuardrailAction {
+        /// Go on with a warning.
+        Warn = "warn",
+        /// Stop at start.
+        Fail = "fail",
+    }
+}
+
+/// Names of enums that are defined where they are used.
+macro_rules! parse {
+    ($(#[$meta:meta])* $function:ident -> $name:ident { $( $text:literal => $variant:ident, )+ }) => {
+        $(#[$meta])*
+        pub(super) fn $function(text: &str) -> Option<$name> {
+            match text.trim().to_ascii_lowercase().as_str() {
+                $( $text => Some($name::$variant), )+
+                _ => None,
+            }
+        }
+    };
+}
+
+parse! {
+    /// `decimal.handling.mode`.
+    decimal -> DecimalMode { "precise" => Precise, "string" => String, "double" => Double, }
+}
+
+parse! {
+    /// `bigint.unsigned.handling.mode`.
+    bigint_unsigned -> BigintUnsignedMode { "long" => Long, "precise" => Precise, }
+}
+
+parse! {
+    /// `binary.handling.mode`.
+    binary -> BinaryMode {
+        "bytes" => Bytes, "base64" => Base64, "base64-url-safe" => Base64UrlSafe, "hex" => Hex,
+    }
+}
+
+parse! {
+    /// `time.precision.mode`.
+    time_precision -> TimePrecisionMode {
+        "adaptive_time_microseconds" => AdaptiveTimeMicroseconds,
+        "connect" => Connect,
+        "isostring" => IsoString,
+        "microseconds" => Microseconds,
+        "nanoseconds" => Nanoseconds,
+    }
+}
+
+parse! {
+    /// The properties named `….failure.handling.mode`, and `inconsistent.schema.handling.mode`.
+    failure -> FailureMode { "fail" => Fail, "warn" => Warn, "skip" => Skip, "ignore" => Skip, }
+}
+
+parse! {
+    /// `schema.name.adjustment.mode` and `field.name.adjustment.mode`.
+    adjustment -> NameAdjustment { "none" => None, "avro" => Avro, "avro_unicode" => AvroUnicode, }
+}
+
+/// `snapshot.mode`: what is read at start, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SnapshotMode {
+    /// Definitions and rows when there is no offset; then stream.
+    Initial,
+    /// The same, but end after the rows.
+    InitialOnly,
+    /// Definitions and rows at every start; then stream.
+    Always,
+    /// Definitions only when there is no offset; then stream.
+    NoData,
+    /// As `Initial`, and again when the offset is no longer on the server.
+    WhenNeeded,
+    /// Rebuild the schema history at the stored offset; then stream.
+    Recovery,
+    /// As the five `snapshot.mode.configuration.based.*` say.
+    ConfigurationBased(ConfiguredSnapshot),
+}
+
+/// `snapshot.mode.configuration.based.*`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct ConfiguredSnapshot {
+    /// `….snapshot.data`: read rows.
+    pub data: bool,
+    /// `….snapshot.schema`: read definitions.
+    pub schema: bool,
+    /// `….start.stream`: stream afterwards.
+    pub stream: bool,
+    /// `….snapshot.on.schema.error`: read definitions when the history is lost.
+    pub on_schema_error: bool,
+    /// `….snapshot.on.data.error`: read rows when the position is gone.
+    pub on_data_error: bool,
+}
