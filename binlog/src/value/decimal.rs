@@ -3,10 +3,14 @@
 use crate::wire::{Cursor, DecodeError};
 
 /// Most digits a DECIMAL has.
-pub(crate) const MAX_PRECISION: u8 = 65;
+const MAX_PRECISION: u8 = 65;
+
+/// Most digits the server's own decimals have room for, leading zeros included (MySQL, `DECIMAL_BUFF_LENGTH`: nine
+/// groups). A decimal in JSON carries the digits of the computation that it comes from.
+const MAX_DIGITS: u8 = 81;
 
 /// Most digits a DECIMAL has after the point.
-pub(crate) const MAX_SCALE: u8 = 30;
+const MAX_SCALE: u8 = 30;
 
 /// Digits in a full group, which takes [`GROUP_BYTES`] bytes.
 const GROUP: u8 = 9;
@@ -31,7 +35,7 @@ pub enum Decimal<'a> {
     Packed {
         /// The packed bytes, of the length that precision and scale give.
         bytes: &'a [u8],
-        /// Digits in all, 1 to 65.
+        /// Digits in all, 1 to 65 in a column.
         precision: u8,
         /// Digits after the point, 0 to 30.
         scale: u8,
@@ -58,15 +62,20 @@ impl<'a> Decimal<'a> {
         Ok(Self::Packed { bytes, precision, scale })
     }
 
-    /// Parses a packed decimal with its precision and scale, as binary JSON has it.
+    /// Parses the packed decimal of a binary JSON document, whose precision may count leading zeros.
     ///
     /// # Errors
     ///
-    /// [`DecodeError::Invalid`] for a precision above 65, a scale above 30 or above the precision, or bad digits;
-    /// [`DecodeError::Truncated`] for too few bytes.
+    /// [`DecodeError::Invalid`] for a precision or scale that no decimal has or bad digits, [`DecodeError::Truncated`]
+    /// and [`DecodeError::Trailing`] for another number of bytes than they give.
     pub(crate) fn parse(bytes: &'a [u8], precision: u8, scale: u8) -> Result<Self, DecodeError> {
-        let len = packed_len(precision, scale)?;
-        Self::read(&mut Cursor::new(bytes), precision, scale, len)
+        let len = checked_len(precision, MAX_DIGITS, scale)?;
+        let mut cursor = Cursor::new(bytes);
+        let this = Self::read(&mut cursor, precision, scale, len)?;
+        match cursor.left() as u64 {
+            0 => Ok(this),
+            left => Err(DecodeError::Trailing { field: "decimal", left }),
+        }
     }
 
     /// Whether every digit is zero.
@@ -201,13 +210,17 @@ impl<'a> Decimal<'a> {
     }
 }
 
-/// Bytes that the packed form takes.
+/// Bytes that the packed form of a column takes.
 ///
 /// # Errors
 ///
 /// [`DecodeError::Invalid`] for a precision of 0 or above 65, or a scale above 30 or above the precision.
 pub(crate) fn packed_len(precision: u8, scale: u8) -> Result<u8, DecodeError> {
-    if precision == 0 || precision > MAX_PRECISION {
+    checked_len(precision, MAX_PRECISION, scale)
+}
+
+fn checked_len(precision: u8, max_precision: u8, scale: u8) -> Result<u8, DecodeError> {
+    if precision == 0 || precision > max_precision {
         return Err(DecodeError::Invalid { field: "decimal precision", value: precision.into() });
     }
     if scale > MAX_SCALE || scale > precision {

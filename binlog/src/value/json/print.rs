@@ -1,0 +1,284 @@
+//! Documents as text, straight from their bytes.
+
+use std::io::Write as _;
+
+use super::layout::{Container, Json};
+use super::{JsonStyle, number};
+use crate::value::Decimal;
+use crate::wire::{Cursor, DecodeError};
+
+/// Most containers inside each other (MySQL, `JSON_DOCUMENT_MAX_DEPTH`).
+pub(super) const MAX_DEPTH: u32 = 100;
+
+/// Prints values and counts the bytes they take in their document. Nothing that a server wrote takes more than the
+/// document has, since there no byte belongs to two values.
+pub(super) struct Printer<'o> {
+    style: JsonStyle,
+    /// Bytes that are not accounted for yet.
+    budget: usize,
+    depth: u32,
+    out: &'o mut Vec<u8>,
+}
+
+impl<'o> Printer<'o> {
+    pub(super) const fn new(style: JsonStyle, budget: usize, out: &'o mut Vec<u8>) -> Self {
+        Self { style, budget, depth: 0, out }
+    }
+
+    pub(super) fn value(&mut self, value: Json<'_>) -> Result<(), DecodeError> {
+        match value {
+            Json::Null => self.out.extend_from_slice(b"null"),
+            Json::Bool(true) => self.out.extend_from_slice(b"true"),
+            Json::Bool(false) => self.out.extend_from_slice(b"false"),
+            Json::Int(int) => {
+                if int < 0 {
+                    self.out.push(b'-');
+                }
+                self.integer(int.unsigned_abs());
+            }
+            Json::UInt(int) => self.integer(int),
+            Json::Double(double) => match self.style {
+                JsonStyle::Server => number::write_server(double, self.out)?,
+                JsonStyle::Debezium => number::write_debezium(double, self.out)?,
+            },
+            Json::String(text) => {
+                self.spend(text.len())?;
+                self.string(text)?;
+            }
+            Json::Opaque { kind, bytes } => {
+                self.spend(bytes.len())?;
+                self.opaque(kind, bytes)?;
+            }
+            Json::Container(container) => self.container(container)?,
+        }
+        Ok(())
+    }
+
+    fn container(&mut self, container: Container<'_>) -> Result<(), DecodeError> {
+        self.spend(container.header_len())?;
+        self.open(container.is_object)?;
+        for index in 0..container.count() {
+            if container.is_object {
+                let key = container.key(index)?;
+                self.spend(key.len())?;
+                self.key(index, key)?;
+            } else {
+                self.element(index);
+            }
+            self.value(container.value(index)?)?;
+        }
+        self.close(container.is_object);
+        Ok(())
+    }
+
+    /// Starts an object or array.
+    pub(super) fn open(&mut self, is_object: bool) -> Result<(), DecodeError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(DecodeError::Invalid { field: "json depth", value: self.depth.into() });
+        }
+        self.out.push(if is_object { b'{' } else { b'[' });
+        Ok(())
+    }
+
+    /// Starts the member with this index.
+    pub(super) fn key(&mut self, index: usize, key: &[u8]) -> Result<(), DecodeError> {
+        self.element(index);
+        self.string(key)?;
+        self.out.extend_from_slice(match self.style {
+            JsonStyle::Server => b": ",
+            JsonStyle::Debezium => b":",
+        });
+        Ok(())
+    }
+
+    /// Starts the element with this index.
+    pub(super) fn element(&mut self, index: usize) {
+        if index > 0 {
+            self.out.extend_from_slice(match self.style {
+                JsonStyle::Server => b", ",
+                JsonStyle::Debezium => b",",
+            });
+        }
+    }
+
+    /// Ends an object or array.
+    pub(super) fn close(&mut self, is_object: bool) {
+        self.depth -= 1;
+        self.out.push(if is_object { b'}' } else { b']' });
+    }
+
+    fn spend(&mut self, bytes: usize) -> Result<(), DecodeError> {
+        match self.budget.checked_sub(bytes) {
+            Some(left) => {
+                self.budget = left;
+                Ok(())
+            }
+            None => Err(DecodeError::Unsupported { what: "json with parts that overlap" }),
+        }
+    }
+
+    fn integer(&mut self, int: u64) {
+        let mut text = [b'0'; 20];
+        let mut left = int;
+        let mut start = text.len();
+        for digit in text.iter_mut().rev() {
+            *digit = b'0' + (left % 10) as u8;
+            left /= 10;
+            start -= 1;
+            if left == 0 {
+                break;
+            }
+        }
+        self.out.extend_from_slice(text.get(start..).unwrap_or_default());
+    }
+
+    fn string(&mut self, text: &[u8]) -> Result<(), DecodeError> {
+        if let Err(error) = std::str::from_utf8(text) {
+            let value = error.valid_up_to() as u64;
+            return Err(DecodeError::Invalid { field: "json string (not UTF-8) at", value });
+        }
+        self.out.push(b'"');
+        let mut plain = text;
+        while let Some(at) = plain.iter().position(|byte| matches!(byte, b'"' | b'\\' | ..0x20)) {
+            let (before, from) = plain.split_at_checked(at).unwrap_or_default();
+            let Some((byte, rest)) = from.split_first() else { break };
+            self.out.extend_from_slice(before);
+            self.escape(*byte)?;
+            plain = rest;
+        }
+        self.out.extend_from_slice(plain);
+        self.out.push(b'"');
+        Ok(())
+    }
+
+    fn escape(&mut self, byte: u8) -> Result<(), DecodeError> {
+        let short = match byte {
+            b'"' | b'\\' => byte,
+            8 => b'b',
+            9 => b't',
+            10 => b'n',
+            12 => b'f',
+            13 => b'r',
+            _ => {
+                return match self.style {
+                    JsonStyle::Server => self.format(format_args!("\\u{byte:04x}")),
+                    JsonStyle::Debezium => self.format(format_args!("\\u{byte:04X}")),
+                };
+            }
+        };
+        self.out.extend_from_slice(&[b'\\', short]);
+        Ok(())
+    }
+
+    /// Prints a value of a column type: the types that the server wraps in JSON without a JSON type of their own.
+    fn opaque(&mut self, kind: u8, bytes: &[u8]) -> Result<(), DecodeError> {
+        match kind {
+            0 | 246 => {
+                let mut cursor = Cursor::new(bytes);
+                let precision = cursor.u8("json decimal precision")?;
+                let scale = cursor.u8("json decimal scale")?;
+                Decimal::parse(cursor.rest(), precision, scale)?.write_text(self.out);
+                Ok(())
+            }
+            10 => {
+                let packed = Packed::read(bytes)?;
+                let (year, month, day) = packed.date();
+                self.format(format_args!("\"{year:04}-{month:02}-{day:02}\""))
+            }
+            7 | 12 | 17 | 18 => {
+                let packed = Packed::read(bytes)?;
+                let (year, month, day) = packed.date();
+                self.format(format_args!("\"{year:04}-{month:02}-{day:02} "))?;
+                self.clock(packed, packed.clock >> 12 & 31)
+            }
+            11 | 19 => {
+                let packed = Packed::read(bytes)?;
+                self.out.push(b'"');
+                if packed.negative {
+                    self.out.push(b'-');
+                }
+                self.clock(packed, packed.clock >> 12 & 1023)
+            }
+            _ => {
+                self.out.push(b'"');
+                if self.style == JsonStyle::Server {
+                    self.format(format_args!("base64:type{kind}:"))?;
+                }
+                self.base64(bytes);
+                self.out.push(b'"');
+                Ok(())
+            }
+        }
+    }
+
+    /// Prints a time of day, its fraction and the closing quote.
+    fn clock(&mut self, packed: Packed, hour: u64) -> Result<(), DecodeError> {
+        let (minute, second) = (packed.clock >> 6 & 63, packed.clock & 63);
+        self.format(format_args!("{hour:02}:{minute:02}:{second:02}"))?;
+        let micro = packed.micro;
+        match self.style {
+            JsonStyle::Server => self.format(format_args!(".{micro:06}"))?,
+            JsonStyle::Debezium if micro == 0 => {}
+            JsonStyle::Debezium => {
+                self.format(format_args!(".{micro:06}"))?;
+                while let Some(b'0') = self.out.last() {
+                    self.out.pop();
+                }
+            }
+        }
+        self.out.push(b'"');
+        Ok(())
+    }
+
+    fn base64(&mut self, bytes: &[u8]) {
+        const ALPHABET: &[u8; 64] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        for chunk in bytes.chunks(3) {
+            let mut group = [0; 4];
+            for (to, from) in group.iter_mut().skip(1).zip(chunk) {
+                *to = *from;
+            }
+            let group = u32::from_be_bytes(group);
+            for (place, shift) in [18, 12, 6, 0].into_iter().enumerate() {
+                let digit = (group >> shift & 63) as usize;
+                let padding = place > chunk.len();
+                let byte = ALPHABET.get(digit).copied().filter(|_| !padding);
+                self.out.push(byte.unwrap_or(b'='));
+            }
+        }
+    }
+
+    /// Formats into the vector, which never fails.
+    fn format(&mut self, text: std::fmt::Arguments<'_>) -> Result<(), DecodeError> {
+        self.out.write_fmt(text).map_err(|_| DecodeError::Unsupported { what: "json text" })
+    }
+}
+
+/// A date or time as the server packs it into 64 bits: the date and clock as in DATETIME2, then 24 bits of
+/// microseconds, the whole negated for a negative time (MySQL, `TIME_to_longlong_packed` in `mysys/my_time.cc`).
+#[derive(Clone, Copy)]
+struct Packed {
+    negative: bool,
+    /// 17 bits year and month, 5 day, then `clock`'s 17 bits for a date; for a time the clock alone.
+    clock: u64,
+    micro: u64,
+}
+
+impl Packed {
+    fn read(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut cursor = Cursor::new(bytes);
+        let packed = i64::from_le_bytes(cursor.array("json date or time")?);
+        let size = packed.unsigned_abs();
+        let micro = size & 0xff_ffff;
+        if micro > 999_999 {
+            return Err(DecodeError::Invalid { field: "json microseconds", value: micro });
+        }
+        Ok(Self { negative: packed < 0, clock: size >> 24, micro })
+    }
+
+    const fn date(self) -> (u64, u64, u64) {
+        let year_month = self.clock >> 22;
+        (year_month / 13, year_month % 13, self.clock >> 17 & 31)
+    }
+}
