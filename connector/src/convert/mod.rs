@@ -7,6 +7,7 @@
 //! The reference is Debezium 3.6.3.Final. Where it gives different values for the same column in a snapshot and while
 //! streaming, [`Origin`] tells which of the two is meant.
 
+mod charset_tables;
 mod datum;
 mod default;
 mod enum_set;

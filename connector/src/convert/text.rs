@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use encoding_rs::Encoding;
 
+use super::charset_tables;
 use crate::format::json as token;
 
 /// A character set by what decodes it.
@@ -23,6 +24,9 @@ enum Decoder {
     Utf16Le,
     Utf32Be,
     Web(&'static Encoding),
+    /// ASCII below, a table above.
+    Upper(&'static [u16; 128]),
+    Swe7,
 }
 
 impl Charset {
@@ -62,6 +66,15 @@ impl Charset {
             "sjis" | "cp932" => Decoder::Web(encoding_rs::SHIFT_JIS),
             "ujis" | "eucjpms" => Decoder::Web(encoding_rs::EUC_JP),
             "euckr" => Decoder::Web(encoding_rs::EUC_KR),
+            "armscii8" => Decoder::Upper(&charset_tables::ARMSCII8),
+            "cp850" => Decoder::Upper(&charset_tables::CP850),
+            "cp852" => Decoder::Upper(&charset_tables::CP852),
+            "dec8" => Decoder::Upper(&charset_tables::DEC8),
+            "geostd8" => Decoder::Upper(&charset_tables::GEOSTD8),
+            "hp8" => Decoder::Upper(&charset_tables::HP8),
+            "keybcs2" => Decoder::Upper(&charset_tables::KEYBCS2),
+            "macce" => Decoder::Upper(&charset_tables::MACCE),
+            "swe7" => Decoder::Swe7,
             _ => return None,
         }))
     }
@@ -92,6 +105,11 @@ impl Charset {
                 characters.chain(torn).map(|character| character.unwrap_or(REPLACEMENT)).collect()
             }
             Decoder::Web(encoding) => encoding.decode_without_bom_handling(bytes).0,
+            Decoder::Upper(table) => match std::str::from_utf8(bytes) {
+                Ok(text) if text.is_ascii() => Cow::Borrowed(text),
+                _ => bytes.iter().map(|&byte| upper(byte, table)).collect(),
+            },
+            Decoder::Swe7 => bytes.iter().map(|&byte| swe7(byte)).collect(),
         }
     }
 
@@ -114,6 +132,34 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Cow<'_, str> {
     let characters = char::decode_utf16(units.iter().map(|pair| unit(*pair)));
     let torn = (!rest.is_empty()).then_some(REPLACEMENT);
     characters.map(|character| character.unwrap_or(REPLACEMENT)).chain(torn).collect()
+}
+
+/// A character of a set that is ASCII below 0x80.
+fn upper(byte: u8, table: &[u16; 128]) -> char {
+    match usize::from(byte).checked_sub(128) {
+        None => char::from(byte),
+        Some(index) => {
+            table.get(index).and_then(|&unit| char::from_u32(unit.into())).unwrap_or(REPLACEMENT)
+        }
+    }
+}
+
+/// A character of `swe7`: ASCII with letters in the place of some signs.
+fn swe7(byte: u8) -> char {
+    match byte {
+        b'@' => 'É',
+        b'[' => 'Ä',
+        b'\\' => 'Ö',
+        b']' => 'Å',
+        b'^' => 'Ü',
+        b'`' => 'é',
+        b'{' => 'ä',
+        b'|' => 'ö',
+        b'}' => 'å',
+        b'~' => 'ü',
+        0..0x7f => char::from(byte),
+        _ => REPLACEMENT,
+    }
 }
 
 #[cfg(test)]
@@ -142,6 +188,29 @@ mod tests {
             ("cp1251", b"\xcf\xf0", "Пр"),
             ("koi8r", b"\xf0\xd2", "Пр"),
             ("latin2", b"\xbelu\xbb", "žluť"),
+            ("latin5", b"\xdd\xfe", "İş"),
+            ("latin7", b"\xe0\xff", "ą’"),
+            ("greek", b"\xe1", "α"),
+            ("hebrew", b"\xe0", "א"),
+            ("cp1250", b"\x8a", "Š"),
+            ("cp1256", b"\xc7", "ا"),
+            ("cp1257", b"\xe0", "ą"),
+            ("cp866", b"\x80", "А"),
+            ("koi8u", b"\xa4", "є"),
+            ("macroman", b"\x8e", "é"),
+            ("tis620", b"\xa1", "ก"),
+            ("gb2312", b"\xd6\xd0", "中"),
+            ("cp932", b"\x93\xfa", "日"),
+            ("eucjpms", b"\xc6\xfc", "日"),
+            ("armscii8", b"\xb2", "Ա"),
+            ("cp850", b"a\x82", "aé"),
+            ("cp852", b"\x85", "ů"),
+            ("dec8", b"\xe9\xff", "é\u{fffd}"),
+            ("geostd8", b"\xc0", "ა"),
+            ("hp8", b"\xc5", "é"),
+            ("keybcs2", b"\x87", "č"),
+            ("macce", b"\x8b", "č"),
+            ("swe7", b"a@{\xff", "aÉä\u{fffd}"),
         ] {
             let charset = Charset::named(name).unwrap();
             assert_eq!(charset.decode(bytes), text, "{name}");
