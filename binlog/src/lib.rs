@@ -9,6 +9,8 @@ pub mod gtid;
 pub mod position;
 pub mod row;
 pub mod stream;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
 pub mod txn;
 pub mod value;
 pub mod wire;
