@@ -470,3 +470,6 @@ fn nearest(expected: u64, low: u32) -> u64 {
     let ahead = expected.saturating_add(forward);
     if WRAP - forward <= BACK { ahead.checked_sub(WRAP).unwrap_or(ahead) } else { ahead }
 }
+
+#[cfg(test)]
+mod tests;
