@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use crate::event::EventType;
+use crate::row::RowError;
 use crate::wire::DecodeError;
 
 /// What a caller can do about an error.
@@ -117,6 +118,16 @@ pub enum Error {
         /// What the decompressor says.
         source: io::Error,
     },
+    /// A row can't be decoded.
+    #[error("{at} for table {table} can't be decoded")]
+    Row {
+        /// The rows event.
+        at: Box<EventContext>,
+        /// `database.table` of the table map.
+        table: String,
+        /// The row and the column in it, and what is wrong.
+        source: RowError,
+    },
     /// A file that does not begin as a binlog does.
     #[error("{file} is not a binlog: {found}")]
     NotABinlog {
@@ -167,6 +178,7 @@ impl Error {
             | Self::UnknownTable { .. }
             | Self::Unsupported { .. }
             | Self::Decompress { .. }
+            | Self::Row { .. }
             | Self::NotABinlog { .. }
             | Self::TruncatedFile { .. } => ErrorClass::Data,
             Self::TooLarge { .. } => ErrorClass::Config,
@@ -187,7 +199,8 @@ impl Error {
             | Self::UnknownTable { at, .. }
             | Self::Unsupported { at, .. }
             | Self::TooLarge { at, .. }
-            | Self::Decompress { at, .. } => Some(at),
+            | Self::Decompress { at, .. }
+            | Self::Row { at, .. } => Some(at),
             Self::NotABinlog { .. } | Self::TruncatedFile { .. } | Self::Io { .. } => None,
             #[cfg(feature = "client")]
             Self::Client(_) => None,

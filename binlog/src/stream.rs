@@ -9,7 +9,7 @@
 //!
 //! An event's header tells where the next event begins, modulo 2^32; the stream keeps the upper bits. Three kinds of
 //! events tell nothing and take their place from the stream: artificial ones (the sender made them up), heartbeats
-//! (their header tells how far the sender is), and those inside transactions of MariaDB 11.4 and later
+//! (they tell how far the sender is), and those inside transactions of MariaDB 11.4 and later
 //! (`binlog_legacy_event_pos=OFF`), where the position moves on by the event's size.
 
 mod table_maps;
@@ -106,6 +106,11 @@ impl EventStream {
         let body = match self.check(&header, event) {
             Ok(body) => body,
             Err(failure) => return Err(self.fail(Some(&header), span.position, failure)),
+        };
+        let span = match sent_up_to(&header, body) {
+            Ok(Some(position)) => Span { position, end: position },
+            Ok(None) => span,
+            Err(error) => return Err(self.fail(Some(&header), span.position, error.into())),
         };
         self.position = span.end;
         self.decode_body(header, span, body)
@@ -450,6 +455,15 @@ fn checked_size(header: &EventHeader, event: &[u8]) -> Result<(), DecodeError> {
         Ok(())
     } else {
         Err(DecodeError::Invalid { field: "event_size", value: header.event_size.into() })
+    }
+}
+
+/// The position that a heartbeat of the second form tells.
+fn sent_up_to(header: &EventHeader, body: &[u8]) -> Result<Option<u64>, DecodeError> {
+    if header.event_type == EventType::HeartbeatV2 {
+        Heartbeat::parse_v2(body).map(|heartbeat| heartbeat.position)
+    } else {
+        Ok(None)
     }
 }
 

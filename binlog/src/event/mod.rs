@@ -33,6 +33,9 @@ pub(crate) use checksum::{CHECKSUM_SIZE, of_format_description, split as split_c
 pub(crate) use failure::Failure;
 pub(crate) use xid::parse_xid;
 
+use crate::error::{Error, EventContext};
+use crate::row::RowError;
+use crate::wire::DecodeError;
 use mariadb::{MariaDbGtidEvent, MariaDbGtidList};
 use rows::RowsEvent;
 use table_map::TableMap;
@@ -58,6 +61,30 @@ impl Event<'_> {
     #[must_use]
     pub const fn span(&self) -> Span {
         Span { position: self.position, end: self.end }
+    }
+
+    /// What an error about this event says of it.
+    #[must_use]
+    pub fn context(&self) -> EventContext {
+        EventContext {
+            file: self.file.to_owned(),
+            position: self.position,
+            event_type: Some(self.header.event_type),
+            server_id: self.header.server_id,
+        }
+    }
+
+    /// The error for a part of this event that was decoded later, such as the start of its rows or its GTID set.
+    #[must_use]
+    pub fn decode_error(&self, source: DecodeError) -> Error {
+        Failure::from(source).at(self.context())
+    }
+
+    /// The error for a row of this event.
+    #[must_use]
+    pub fn row_error(&self, table: &TableMap, source: RowError) -> Error {
+        let table = format!("{}.{}", table.database(), table.table());
+        Error::Row { at: Box::new(self.context()), table, source }
     }
 }
 

@@ -187,6 +187,13 @@ impl PayloadReader {
     }
 
     fn start_payload(&mut self, payload: &TransactionPayload<'_>) -> Result<(), Failure> {
+        // What one huge transaction needed is not kept for ever.
+        if self.input.capacity() > KEEP && payload.payload.len() <= KEEP {
+            self.input = Vec::new();
+        }
+        if self.window.len() > KEEP {
+            self.window = Vec::new();
+        }
         self.input.clear();
         self.input.extend_from_slice(payload.payload);
         (self.taken, self.start, self.end) = (0, 0, 0);
@@ -304,3 +311,5 @@ impl PayloadReader {
 
 /// Size of the window at first, bytes. Most events fit.
 const WINDOW: usize = 128 << 10;
+/// Most bytes that a buffer keeps from one transaction to the next.
+const KEEP: usize = 16 << 20;

@@ -150,6 +150,50 @@ fn positions_above_4_gib_keep_their_upper_bits() {
 }
 
 #[test]
+fn a_heartbeat_moves_the_position_to_where_the_server_is() {
+    let body = b"\x02\x09\xfe\x09\0\0\0\x02\0\0\0\0";
+    let log = LogBuilder::new(FILE).at(9_000).heartbeat();
+    let second = LogBuilder::new(FILE).event(EventType::HeartbeatV2, 0, body);
+    let mut stream = EventStream::new(FILE, StreamOptions::default());
+    for event in log.events().chain(second.events().skip(1)) {
+        stream.decode(event).unwrap();
+    }
+    let v2 = stream.decode(second.events().last().unwrap()).unwrap();
+    let EventData::Heartbeat(heartbeat) = v2.data else { panic!("{v2:?}") };
+    assert_eq!((heartbeat.position, v2.position), (Some(0x2_0000_0009), 0x2_0000_0009));
+    let v1 = stream.decode(log.events().last().unwrap()).unwrap();
+    let EventData::Heartbeat(heartbeat) = v1.data else { panic!("{v1:?}") };
+    assert_eq!(heartbeat.file, Some(FILE.as_bytes()));
+    assert_eq!((heartbeat.position, v1.end), (Some(0x2_0000_2328), 0x2_0000_2328));
+}
+
+#[test]
+fn an_error_in_a_row_names_event_table_and_row() {
+    let log = columns(LogBuilder::new(FILE));
+    let position = log.position();
+    let log = log.write_rows(7, &[&[1.into(), TestValue::Raw(vec![9, 0, b'x'])]]);
+    let mut stream = EventStream::new(FILE, StreamOptions::default());
+    let events = log.events().collect::<Vec<_>>();
+    for event in &events[..2] {
+        stream.decode(event).unwrap();
+    }
+    let event = stream.decode(events[2]).unwrap();
+    let EventData::Rows { rows, table } = event.data else { panic!("{event:?}") };
+    let mut reader = rows.rows(table).unwrap();
+    let source = reader.read(&mut Row::new()).unwrap_err();
+    let error = event.row_error(table, source);
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "WRITE_ROWS (30) event at {FILE}:{position} for table shop.orders can't be decoded"
+        )
+    );
+    let source = std::error::Error::source(&error).unwrap();
+    assert_eq!(source.to_string(), "row 0, after image, column 1");
+    assert_eq!(error.class(), ErrorClass::Data);
+}
+
+#[test]
 fn the_nearest_offset_goes_forward_and_only_a_little_back() {
     let gib = 1_u64 << 30;
     let table = [
