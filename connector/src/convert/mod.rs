@@ -15,13 +15,14 @@ mod geometry;
 mod json;
 mod numeric;
 mod options;
+mod schema;
 mod shim;
 mod table;
 mod temporal;
 mod text;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt;
 
@@ -33,7 +34,8 @@ pub use datum::{Datum, DecimalDatum};
 pub use options::{
     BigintUnsignedMode, BinaryMode, ConversionOptions, DecimalMode, FailureMode, TimePrecisionMode,
 };
-pub use table::{ColumnSelection, TableConverter};
+pub use schema::{FieldSchema, FieldType};
+pub use table::{ColumnSelection, FieldNaming, TableConverter};
 
 use datum::Logical;
 use enum_set::Labels;
@@ -177,6 +179,7 @@ pub struct ColumnConverter {
     fallback: Rendered,
     /// What NULL is printed as.
     null_json: Vec<u8>,
+    schema: FieldSchema,
 }
 
 /// A value in both of its forms, made while planning.
@@ -270,6 +273,12 @@ impl ColumnConverter {
             Some(default) if options.replace_null_with_default => default.json.clone(),
             _ => b"null".to_vec(),
         };
+        let schema = FieldSchema::new(
+            &plan,
+            column,
+            options,
+            default.as_ref().map(|default| default.json.clone()),
+        );
         Self {
             index,
             name: column.name.clone(),
@@ -279,6 +288,7 @@ impl ColumnConverter {
             default,
             fallback,
             null_json,
+            schema,
         }
     }
 
@@ -298,6 +308,12 @@ impl ColumnConverter {
     #[must_use]
     pub fn optional(&self) -> bool {
         self.optional
+    }
+
+    /// The Connect schema of the column's values.
+    #[must_use]
+    pub fn schema(&self) -> &FieldSchema {
+        &self.schema
     }
 
     /// The column's default, converted.

@@ -7,6 +7,10 @@ use super::options::{ConversionOptions, FailureMode};
 use super::shim::ColumnExt as _;
 use super::{ColumnConverter, ConvertError, ConvertFailure, Origin, Warning};
 use crate::format::json as token;
+use crate::topic::NameAdjustment;
+
+/// Room made for a value before it is printed, bytes.
+const USUAL_VALUE_BYTES: usize = 24;
 
 /// Which columns go where, by zero-based index into the table's columns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,11 +33,22 @@ impl ColumnSelection {
     }
 }
 
+/// How the fields of records are named.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FieldNaming {
+    /// `field.name.adjustment.mode`.
+    pub adjustment: NameAdjustment,
+    /// A text field at the end of keys, name and value: what the strategy with a regex adds to keep keys apart.
+    pub key_field: Option<(String, String)>,
+}
+
 /// Converts the rows of one table at one schema version.
 #[derive(Debug, Clone)]
 pub struct TableConverter {
     value: Vec<Member>,
     key: Vec<Member>,
+    /// `,"name":"value"` at the end of keys, and its schema.
+    key_field: Option<(Vec<u8>, Vec<u8>)>,
     /// What is done where a column does not convert.
     failure: FailureMode,
 }
@@ -43,6 +58,8 @@ pub struct TableConverter {
 struct Member {
     /// `{"name":` or `,"name":`.
     prefix: Vec<u8>,
+    /// Name of the field.
+    field: String,
     converter: ColumnConverter,
 }
 
@@ -55,10 +72,32 @@ impl TableConverter {
         options: &ConversionOptions,
         selection: &ColumnSelection,
     ) -> (Self, Vec<Warning>) {
+        Self::with_naming(table, options, selection, &FieldNaming::default())
+    }
+
+    /// As [`Self::new`], with fields named by `naming`.
+    #[must_use]
+    pub fn with_naming(
+        table: &Table,
+        options: &ConversionOptions,
+        selection: &ColumnSelection,
+        naming: &FieldNaming,
+    ) -> (Self, Vec<Warning>) {
         let mut warnings = Vec::new();
-        let value = members(table, options, &selection.value, &mut warnings);
-        let key = members(table, options, &selection.key, &mut Vec::new());
-        (Self { value, key, failure: options.converting_failure }, warnings)
+        let value = members(table, options, &selection.value, naming.adjustment, &mut warnings);
+        let key = members(table, options, &selection.key, naming.adjustment, &mut Vec::new());
+        let key_field = naming.key_field.as_ref().map(|(name, value)| {
+            let (mut member, mut schema) = (Vec::new(), Vec::new());
+            member.push(b',');
+            token::write_string(name, &mut member);
+            member.push(b':');
+            token::write_string(value, &mut member);
+            schema.extend_from_slice(br#",{"type":"string","optional":false,"field":"#);
+            token::write_string(name, &mut schema);
+            schema.push(b'}');
+            (member, schema)
+        });
+        (Self { value, key, key_field, failure: options.converting_failure }, warnings)
     }
 
     /// The converters of the images, in column order.
@@ -109,7 +148,25 @@ impl TableConverter {
             return Ok(false);
         }
         self.write_object(&self.key, image, origin, out)?;
+        if let Some((member, _)) = &self.key_field {
+            out.pop();
+            out.extend_from_slice(member);
+            out.push(b'}');
+        }
         Ok(true)
+    }
+
+    /// Appends the Connect schemas of the image's fields, separated by commas.
+    pub(crate) fn write_value_fields(&self, out: &mut Vec<u8>) {
+        write_fields(&self.value, out);
+    }
+
+    /// Appends the Connect schemas of the key's fields, separated by commas.
+    pub(crate) fn write_key_fields(&self, out: &mut Vec<u8>) {
+        write_fields(&self.key, out);
+        if let Some((_, schema)) = &self.key_field {
+            out.extend_from_slice(schema);
+        }
     }
 
     fn write_object<'a>(
@@ -120,6 +177,7 @@ impl TableConverter {
         out: &mut Vec<u8>,
     ) -> Result<(), ConvertError> {
         let start = out.len();
+        out.reserve(members.iter().map(|member| member.prefix.len() + USUAL_VALUE_BYTES).sum());
         if members.is_empty() {
             out.push(b'{');
         }
@@ -157,10 +215,20 @@ impl TableConverter {
     }
 }
 
+fn write_fields(members: &[Member], out: &mut Vec<u8>) {
+    for (number, member) in members.iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        member.converter.schema().write(&member.field, out);
+    }
+}
+
 fn members(
     table: &Table,
     options: &ConversionOptions,
     indexes: &[usize],
+    adjustment: NameAdjustment,
     warnings: &mut Vec<Warning>,
 ) -> Vec<Member> {
     let mut members = Vec::with_capacity(indexes.len());
@@ -174,10 +242,11 @@ fn members(
             continue;
         }
         let mut prefix = vec![if members.is_empty() { b'{' } else { b',' }];
-        token::write_string(&column.name, &mut prefix);
+        let field = adjustment.field(&column.name);
+        token::write_string(&field, &mut prefix);
         prefix.push(b':');
         let converter = ColumnConverter::new(index, column, options, warnings);
-        members.push(Member { prefix, converter });
+        members.push(Member { prefix, field, converter });
     }
     members
 }

@@ -156,27 +156,21 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    /// The day of a date: none for a zero date.
+    /// Reads a date.
     ///
     /// While streaming, a date with any zero part is a zero date; a snapshot takes a zero year as the year 0
     /// (`RowDeserializers#deserializeDate`, `BinlogValueConverters#stringToLocalDate`).
-    fn day(self, date: Date, origin: Origin) -> Result<Option<Day>, ConvertFailure> {
+    #[inline]
+    fn read(self, date: Date, origin: Origin) -> Result<Reading, ConvertFailure> {
         if date.month == 0 || date.day == 0 || (date.year == 0 && origin == Origin::Stream) {
-            return Ok(None);
+            return Ok(Reading::Zero);
         }
-        // The date is made before its year is adjusted: 29 February of year 4 becomes that of 2004, both exist.
         let year = i64::from(date.year);
-        let exists = Day::new(year, date.month, date.day);
-        let adjusted = exists.and_then(|day| {
-            if self.adjust {
-                Day::new(adjusted_year(year), day.month, day.day).or(Some(day))
-            } else {
-                Some(day)
-            }
-        });
-        match adjusted {
-            Some(day) => Ok(Some(day)),
-            None if self.epoch_if_invalid => Ok(Some(Moment::EPOCH.day)),
+        match Day::new(year, date.month, date.day) {
+            // A leap year stays one: 0 and 4 become 2000 and 2004, 72 becomes 1972.
+            Some(day) if self.adjust => Ok(Reading::Day(Day { year: adjusted_year(year), ..day })),
+            Some(day) => Ok(Reading::Day(day)),
+            None if self.epoch_if_invalid => Ok(Reading::Epoch),
             None => Err(ConvertFailure::InvalidDate),
         }
     }
@@ -187,7 +181,11 @@ impl Calendar {
         iso: bool,
         origin: Origin,
     ) -> Result<Option<Logical<'v>>, ConvertFailure> {
-        Ok(self.day(date, origin)?.map(|day| day_in(day, iso)))
+        Ok(match self.read(date, origin)? {
+            Reading::Zero => None,
+            Reading::Day(day) => Some(day_in(day, iso)),
+            Reading::Epoch => Some(epoch_day(iso)),
+        })
     }
 
     pub(crate) fn datetime<'v>(
@@ -196,19 +194,28 @@ impl Calendar {
         unit: Unit,
         origin: Origin,
     ) -> Result<Option<Logical<'v>>, ConvertFailure> {
-        let Some(day) = self.day(value.date, origin)? else { return Ok(None) };
+        let day = match self.read(value.date, origin)? {
+            Reading::Zero => return Ok(None),
+            Reading::Day(day) => day,
+            Reading::Epoch => return Ok(Some(epoch(unit))),
+        };
         if value.hour > 23 || value.minute > 59 || value.second > 59 || value.micro > 999_999 {
             return Err(ConvertFailure::Malformed);
-        }
-        let invalid =
-            Day::new(i64::from(value.date.year), value.date.month, value.date.day).is_none();
-        if invalid {
-            return moment_in(Moment::EPOCH, unit).map(Some);
         }
         let seconds =
             (i64::from(value.hour) * 60 + i64::from(value.minute)) * 60 + i64::from(value.second);
         moment_in(Moment::new(day, seconds * 1_000_000 + i64::from(value.micro)), unit).map(Some)
     }
+}
+
+/// What a date turns out to be.
+enum Reading {
+    /// A zero date: NULL.
+    Zero,
+    /// A day that exists.
+    Day(Day),
+    /// No day at all, taken for 1970-01-01 00:00:00.
+    Epoch,
 }
 
 /// A day as days since the epoch or as text.
@@ -369,6 +376,15 @@ mod tests {
         }
         assert_eq!(Day::new(2024, 2, 29).unwrap().days(), 19_782);
         assert_eq!(Day::new(1000, 1, 1).unwrap().days(), -354_285);
+    }
+
+    #[test]
+    fn an_adjusted_leap_day_exists() {
+        for year in 0..100 {
+            if Day::new(year, 2, 29).is_some() {
+                assert!(Day::new(adjusted_year(year), 2, 29).is_some(), "{year}");
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What each type becomes, in each mode. JSON is as Debezium 3.6.3.Final printed it, unless a row says otherwise.
 
 use super::*;
-use crate::convert::table::{ColumnSelection, TableConverter};
+use crate::convert::table::{ColumnSelection, FieldNaming, TableConverter};
+use crate::topic::NameAdjustment;
 use holdfast_binlog::value::{Date, DateTime, Decimal, JsonBinary, Time, Timestamp};
 use holdfast_history::schema::{DefaultValue, Table, TableId};
 use proptest::prelude::*;
@@ -533,6 +534,69 @@ fn rows_and_keys_are_objects_in_their_own_order() {
     assert_eq!(out, b"{}");
 }
 
+/// Rows F16, F17 and F21 of the observed naming cases.
+#[test]
+fn fields_are_named_as_told() {
+    let table = table([
+        Column { name: "a".to_owned(), ..column("INT") },
+        Column { name: "1é".to_owned(), ..column("INT") },
+    ]);
+    let all = ColumnSelection::all(&table);
+    for (adjustment, json) in [
+        (NameAdjustment::None, r#"{"a":null,"1é":null}"#),
+        (NameAdjustment::Avro, r#"{"a":null,"_1_":null}"#),
+        (NameAdjustment::AvroUnicode, r#"{"a":null,"_u0031_u00e9":null}"#),
+    ] {
+        let naming =
+            FieldNaming { adjustment, key_field: Some(("shard".to_owned(), "t\"1".to_owned())) };
+        let (converter, _) =
+            TableConverter::with_naming(&table, &ConversionOptions::default(), &all, &naming);
+        let mut out = Vec::new();
+        converter.write_row(|_| None, Stream, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), json);
+        let mut out = Vec::new();
+        assert!(converter.write_key(|_| None, Stream, &mut out).unwrap());
+        assert_eq!(String::from_utf8(out).unwrap(), r#"{"a":null,"shard":"t\"1"}"#);
+    }
+}
+
+#[test]
+fn schemas_say_what_values_mean() {
+    let labels = ["'a'", "'c,d'"].map(str::to_owned).to_vec();
+    for (column, json) in [
+        (column("TINYINT UNSIGNED"), r#"{"type":"int16","optional":true,"field":"f"}"#),
+        (
+            Column { length: Some(5), scale: Some(2), optional: false, ..column("DECIMAL") },
+            concat!(
+                r#"{"type":"bytes","optional":false,"name":"org.apache.kafka.connect.data.Decimal","version":1,"#,
+                r#""parameters":{"scale":"2","connect.decimal.precision":"5"},"field":"f"}"#
+            ),
+        ),
+        (
+            Column { default: DefaultValue::Expression("2024".to_owned()), ..column("YEAR") },
+            r#"{"type":"int32","optional":true,"name":"io.debezium.time.Year","version":1,"default":2024,"field":"f"}"#,
+        ),
+        (
+            Column { enum_values: labels, comment: Some("why".to_owned()), ..column("ENUM") },
+            concat!(
+                r#"{"type":"string","optional":true,"name":"io.debezium.data.Enum","version":1,"doc":"why","#,
+                r#""parameters":{"allowed":"a,c\\,d"},"field":"f"}"#
+            ),
+        ),
+        (
+            column("VECTOR"),
+            concat!(
+                r#"{"type":"array","items":{"type":"float","optional":false},"optional":true,"#,
+                r#""name":"io.debezium.data.FloatVector","version":1,"field":"f"}"#
+            ),
+        ),
+    ] {
+        let mut out = Vec::new();
+        converter(&column, &ConversionOptions::default()).schema().write("f", &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), json);
+    }
+}
+
 #[test]
 fn a_value_that_does_not_convert_is_left_out_or_an_error() {
     let late = time(90_000_000_000);
@@ -722,7 +786,7 @@ fn any_value(kind: u8, bits: u64, bytes: &[u8]) -> Value<'_> {
 }
 
 /// A nullable column without a length, a character set or a default.
-pub(super) fn column(type_name: &str) -> Column {
+pub(crate) fn column(type_name: &str) -> Column {
     Column {
         name: "c".to_owned(),
         type_name: type_name.to_owned(),
@@ -739,7 +803,7 @@ pub(super) fn column(type_name: &str) -> Column {
     }
 }
 
-fn table<const N: usize>(columns: [Column; N]) -> Table {
+pub(crate) fn table<const N: usize>(columns: [Column; N]) -> Table {
     Table {
         id: TableId::new("d", "t"),
         columns: columns.into(),
