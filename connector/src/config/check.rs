@@ -59,8 +59,7 @@ pub(crate) fn check(kind: Kind, property: &str, value: &str, flavor: Flavor) -> 
                 if property == "snapshot.locking.mode" {
                     messages.push("Must be a valid snapshot.locking.mode value".to_owned());
                 }
-                let listed: Vec<_> = values.iter().copied().filter(|known| *known != "adaptive").collect();
-                messages.push(format!("Value must be one of {}", listed.join(", ")));
+                messages.push(format!("Value must be one of {}", values.join(", ")));
             }
         }
         Kind::Regexes => {
@@ -114,7 +113,12 @@ fn out_of_range(range: Range, value: Option<i64>, int: bool) -> Option<String> {
         Range::NonNegative | Range::NonNegativeAsLong => {
             (at_least(0), "A non-negative long value is expected")
         }
-        // Reported only for what is a number.
+        // The rest is reported only for what is a number.
+        Range::NotBelowZero => (
+            // Debezium takes negative numbers and fails later.
+            value.is_none() || at_least(0),
+            "A non-negative value is expected",
+        ),
         Range::Queue => (value.is_none() || at_least(1), "A positive queue size is required"),
         // Debezium does not check the range and fails to connect.
         Range::Port => (

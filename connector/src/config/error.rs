@@ -65,7 +65,8 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Everything that is wrong with a configuration: never empty, in the order of the known properties, unknown ones last.
+/// Everything that is wrong with a configuration: never empty. Missing properties come first, then
+/// the others in the order of the file, then what is wrong between properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigErrors(pub(crate) Vec<ConfigError>);
 

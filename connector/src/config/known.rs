@@ -56,6 +56,8 @@ pub(crate) enum Range {
     NonNegative,
     /// 0 and more; the message says "long" although the property is an integer.
     NonNegativeAsLong,
+    /// 0 and more, where Debezium does not check it.
+    NotBelowZero,
     /// 1 and more; the size of a queue.
     Queue,
     /// 1 to 65535.
@@ -283,7 +285,7 @@ const ADJUSTMENTS: &[&str] = &["none", "avro_unicode", "avro"];
 pub(crate) const KNOWN: &[Key] = {
     use Group as G;
     use Kind::{Bool, Choice, Class, Host, Int, KeyColumns, List, Long, Map, Operations, Regex, Regexes, Secret, Text, Topic};
-    use Range::{Any, NonNegative, NonNegativeAsLong, Port, Positive, PositiveInt, Queue, ServerId};
+    use Range::{Any, NonNegative, NonNegativeAsLong, NotBelowZero, Port, Positive, PositiveInt, Queue, ServerId};
     use Support::{NoEffect, NotYet, Yes};
     &[
     // Own settings.
@@ -299,7 +301,7 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Connection, "database.password", Secret, None, Yes, "login password"),
     key(G::Connection, "database.server.id", Long(ServerId), None, Yes, "replica id of the binlog connection, 1 to 4294967295; required"),
     key(G::Connection, "database.server.id.offset", Long(Any), Some("10000"), NoEffect("no further replication connections are opened"), "step between replica ids"),
-    key(G::Connection, "database.query.timeout.ms", Int(NonNegative), Some("600000"), Yes, "limit for one query in milliseconds, 0 for none"),
+    key(G::Connection, "database.query.timeout.ms", Int(NotBelowZero), Some("600000"), Yes, "limit for one query in milliseconds, 0 for none"),
     key(G::Connection, "database.initial.statements", Text, None, Yes, "statements to run on each query connection, separated by `;` (`;;` is a semicolon)"),
     key(G::Connection, "database.protocol", Text, Some("jdbc:mysql"), NoEffect("there is no JDBC driver"), "URL scheme of JDBC"),
     key(G::Connection, "database.jdbc.driver", Class, Some("com.mysql.cj.jdbc.Driver"), NoEffect("there is no JDBC driver"), "driver class"),
@@ -411,7 +413,7 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Snapshot, "snapshot.fetch.size", Int(NonNegative), None, Yes, "rows per fetch"),
     key(G::Snapshot, "query.fetch.size", Int(NonNegative), Some("0"), NoEffect("other queries are small"), "rows per fetch of other queries"),
     key(G::Snapshot, "min.row.count.to.stream.results", Int(NonNegativeAsLong), Some("1000"), NoEffect("rows are always streamed"), "rows from which on results are streamed"),
-    key(G::Snapshot, "snapshot.lock.timeout.ms", Long(NonNegative), Some("10000"), Yes, "milliseconds to wait for a lock"),
+    key(G::Snapshot, "snapshot.lock.timeout.ms", Long(NotBelowZero), Some("10000"), Yes, "milliseconds to wait for a lock"),
     key(G::Snapshot, "snapshot.max.threads", Int(Positive), Some("1"), Yes, "readers at a time"),
     key(G::Snapshot, "snapshot.max.threads.multiplier", Int(Positive), Some("1"), NoEffect("readers take whole tables"), "chunks per table"),
     key(G::Snapshot, "legacy.snapshot.max.threads", Bool, Some("false"), NoEffect("readers take whole tables"), "whole tables per reader"),

@@ -313,7 +313,11 @@ impl<'a> Checked<'a> {
             .push(ConfigError::Invalid { property: property.to_owned(), message: message.into() });
     }
 
+    /// What is wrong anyway is not refused for a second reason.
     fn unsupported(&mut self, property: &str, message: impl Into<String>) {
+        if self.errors.iter().any(|error| error.property() == property) {
+            return;
+        }
         self.errors.push(ConfigError::Unsupported {
             property: property.to_owned(),
             message: message.into(),

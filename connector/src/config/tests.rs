@@ -255,7 +255,21 @@ fn wrong_values_are_refused_in_debeziums_words() {
             "adaptive",
             &["The 'adaptive' time.precision.mode is no longer supported"],
         ),
+        (
+            "time.precision.mode",
+            "zz[",
+            &[
+                "Value must be one of adaptive, adaptive_time_microseconds, isostring, microseconds, nanoseconds, connect",
+            ],
+        ),
         ("snapshot.mode", "schema_only", &[MODES]),
+        ("schema.history.internal", "-1", &["A Java class name is expected"]),
+        (
+            "database.ssl.mode",
+            "zz[",
+            &["Value must be one of verify_identity, disabled, preferred, required, verify_ca"],
+        ),
+        ("database.query.timeout.ms", "zz[", &["An integer is expected"]),
         ("snapshot.locking.mode", "zz[", &["Must be a valid snapshot.locking.mode value", LOCKS]),
         (
             "event.processing.failure.handling.mode",
@@ -570,7 +584,9 @@ fn row(key: &Key) -> String {
         Kind::Int(range) | Kind::Long(range) => match range {
             Range::Any => "integer".to_owned(),
             Range::Positive | Range::PositiveInt | Range::Queue => "integer from 1".to_owned(),
-            Range::NonNegative | Range::NonNegativeAsLong => "integer from 0".to_owned(),
+            Range::NonNegative | Range::NonNegativeAsLong | Range::NotBelowZero => {
+                "integer from 0".to_owned()
+            }
             Range::Port => "1 to 65535".to_owned(),
             Range::ServerId => "1 to 4294967295".to_owned(),
         },

@@ -173,11 +173,12 @@ impl TableFilter {
         self.databases.includes(&table.database) && self.selection.includes(&table.to_string())
     }
 
-    /// Orders `tables` as a snapshot reads them: by the first include pattern that matches, then by name.
+    /// Orders `tables` as a snapshot reads them: by the first include pattern that matches, then by the text
+    /// `database.table` (`RelationalSnapshotChangeEventSource#toTableIds`).
     pub fn sort_for_snapshot(&self, tables: &mut [TableId]) {
         tables.sort_by_cached_key(|table| {
-            let rank = self.selection.include_rank(&table.to_string()).unwrap_or(usize::MAX);
-            (rank, table.clone())
+            let name = table.to_string();
+            (self.selection.include_rank(&name).unwrap_or(usize::MAX), name)
         });
     }
 }
@@ -341,6 +342,10 @@ mod tests {
         let mut found: Vec<_> = ["a", "z2", "z1"].map(|table| TableId::new("gold", table)).into();
         filter.sort_for_snapshot(&mut found);
         assert_eq!(found, ["z1", "z2", "a"].map(|table| TableId::new("gold", table)));
+        let mut found =
+            [TableId::new("gold", "t1"), TableId::new("gold", "T2"), TableId::new("gold-2", "t")];
+        TableFilter::default().sort_for_snapshot(&mut found);
+        assert_eq!(found.map(|table| table.to_string()), ["gold-2.t", "gold.T2", "gold.t1"]);
     }
 
     /// Rows F06 and F07.
