@@ -349,7 +349,7 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Naming, "topic.key.field.regex", Regex, None, Yes, "DefaultRegex: pattern on the default name for that field"),
     key(G::Naming, "topic.key.field.replacement", Text, None, Yes, "DefaultRegex: what the field holds"),
     key(G::Naming, "message.key.columns", KeyColumns, None, Yes, "key columns per table: `table:col,col;table:col`"),
-    key(G::Naming, "schema.name.adjustment.mode", Choice(ADJUSTMENTS, None), Some("none"), Yes, "schema names that Avro allows"),
+    key(G::Naming, "schema.name.adjustment.mode", Choice(ADJUSTMENTS, None), Some("none"), NoEffect(SCHEMAS_ONLY), "schema names that Avro allows"),
     key(G::Naming, "field.name.adjustment.mode", Choice(ADJUSTMENTS, None), Some("none"), Yes, "field names that Avro allows"),
     key(G::Naming, "sourceinfo.struct.maker", Class, None, NotYet(&["io.debezium.connector.mysql.MySqlSourceInfoStructMaker", "io.debezium.connector.mariadb.MariaDbSourceInfoStructMaker"], "Java classes cannot be loaded; only the default block is written"), "class that builds `source`"),
 

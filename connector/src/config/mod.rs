@@ -8,6 +8,7 @@ mod error;
 mod known;
 mod modes;
 mod properties;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -77,8 +78,6 @@ pub struct Config {
     pub guardrail: Option<(u32, GuardrailAction)>,
     /// `topic.*`: all topic names.
     pub topics: TopicNaming,
-    /// `schema.name.adjustment.mode`.
-    pub schema_names: NameAdjustment,
     /// `field.name.adjustment.mode`: fields of keys and values.
     pub field_names: NameAdjustment,
     /// How values are written.
@@ -530,9 +529,6 @@ impl<'a> Checked<'a> {
                 },
             ),
             topics: self.topics(&topic_prefix),
-            schema_names: self
-                .parsed("schema.name.adjustment.mode", modes::adjustment)
-                .unwrap_or_default(),
             field_names: self
                 .parsed("field.name.adjustment.mode", modes::adjustment)
                 .unwrap_or_default(),

@@ -64,10 +64,7 @@ fn the_smallest_file_gives_debeziums_defaults() {
     assert_eq!((config.connection.password, config.connection.net_read_timeout), (None, None));
     assert_eq!(config.tables, TableFilter::default());
     assert_eq!(config.topics, TopicNaming::new("srv"));
-    assert_eq!(
-        (config.schema_names, config.field_names),
-        (NameAdjustment::None, NameAdjustment::None)
-    );
+    assert_eq!(config.field_names, NameAdjustment::None);
     assert_eq!(config.conversion, ConversionOptions::default());
     assert_eq!(
         config.events,

@@ -1,0 +1,125 @@
+//! What a configuration means for one table.
+
+use std::borrow::Cow;
+
+use holdfast_history::Table;
+
+use super::Config;
+use crate::convert::ColumnSelection;
+use crate::topic::NameAdjustment;
+
+impl Config {
+    /// Which columns of `table` go into `before` and `after` (`column.include.list`, `column.exclude.list`) and into
+    /// the key (`message.key.columns`, else the primary key; column lists do not touch keys).
+    #[must_use]
+    pub fn column_selection(&self, table: &Table) -> ColumnSelection {
+        let names = || table.columns.iter().map(|column| column.name.as_str());
+        let kept = |name: &str| self.columns.includes(&table.id, name);
+        let value =
+            names().enumerate().filter(|(_, name)| kept(name)).map(|(index, _)| index).collect();
+        let key = self
+            .key_columns
+            .of_table(&table.id, names())
+            .unwrap_or_else(|| ColumnSelection::all(table).key);
+        ColumnSelection { value, key }
+    }
+
+    /// `table` with its columns named as fields of records are (`field.name.adjustment.mode`). Take the
+    /// [`column_selection`](Self::column_selection) before: lists and keys go by the names that the table has.
+    #[must_use]
+    pub fn with_field_names<'t>(&self, table: &'t Table) -> Cow<'t, Table> {
+        match self.field_names {
+            NameAdjustment::None => Cow::Borrowed(table),
+            adjustment @ (NameAdjustment::Avro | NameAdjustment::AvroUnicode) => {
+                let mut table = table.clone();
+                for column in &mut table.columns {
+                    column.name = adjustment.field(&column.name);
+                }
+                for name in &mut table.primary_key {
+                    *name = adjustment.field(name);
+                }
+                Cow::Owned(table)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use holdfast_history::TableId;
+    use holdfast_history::schema::{Column, DefaultValue, JdbcType};
+
+    use super::*;
+    use crate::config::Properties;
+
+    fn config(key: &str, value: &str) -> Config {
+        let properties: Properties = [
+            ("topic.prefix", "srv"),
+            ("database.hostname", "h"),
+            ("database.user", "u"),
+            ("database.server.id", "1"),
+            (key, value),
+        ]
+        .into_iter()
+        .collect();
+        Config::from_properties(&properties, Path::new("")).unwrap().0
+    }
+
+    fn table() -> Table {
+        let column = |name: &str| Column {
+            name: name.to_owned(),
+            type_name: "INT".to_owned(),
+            jdbc_type: JdbcType::INTEGER,
+            length: None,
+            scale: None,
+            charset: None,
+            optional: true,
+            auto_incremented: false,
+            generated: false,
+            default: DefaultValue::Absent,
+            comment: None,
+            enum_values: Vec::new(),
+        };
+        Table {
+            id: TableId::new("gold", "t1"),
+            columns: ["id", "a-b", "num"].map(column).into(),
+            primary_key: vec!["id".to_owned()],
+            default_charset: None,
+            comment: None,
+        }
+    }
+
+    #[test]
+    fn column_lists_choose_the_images_and_leave_the_key() {
+        for (key, value, images, keys) in [
+            ("include.query", "false", &[0, 1, 2][..], &[0][..]),
+            ("column.include.list", "gold.t1.num", &[2], &[0]),
+            ("column.include.list", "gold.t2.num", &[], &[0]),
+            ("column.exclude.list", ".*\\.id", &[1, 2], &[0]),
+            ("message.key.columns", "gold.t1:num,id", &[0, 1, 2], &[2, 0]),
+            ("message.key.columns", "gold.t2:num", &[0, 1, 2], &[0]),
+        ] {
+            let expected = ColumnSelection { value: images.to_vec(), key: keys.to_vec() };
+            assert_eq!(config(key, value).column_selection(&table()), expected, "{key}={value}");
+        }
+    }
+
+    #[test]
+    fn fields_are_named_as_avro_allows() {
+        let table = table();
+        assert_eq!(
+            config("include.query", "false").with_field_names(&table),
+            Cow::Borrowed(&table)
+        );
+        let renamed = config("field.name.adjustment.mode", "avro_unicode")
+            .with_field_names(&table)
+            .into_owned();
+        assert_eq!(renamed.columns[1].name, "a_u002db");
+        assert_eq!(
+            (renamed.columns[0].name.as_str(), renamed.primary_key),
+            ("id", vec!["id".to_owned()])
+        );
+    }
+}
