@@ -169,7 +169,7 @@ pub enum Error {
 impl Error {
     /// What a caller can do about it.
     #[must_use]
-    pub const fn class(&self) -> ErrorClass {
+    pub fn class(&self) -> ErrorClass {
         match self {
             Self::Decode { .. }
             | Self::Checksum { .. }
@@ -182,6 +182,7 @@ impl Error {
             | Self::NotABinlog { .. }
             | Self::TruncatedFile { .. } => ErrorClass::Data,
             Self::TooLarge { .. } => ErrorClass::Config,
+            Self::Io { source, .. } if is_config(source.kind()) => ErrorClass::Config,
             Self::Io { .. } => ErrorClass::Transient,
             #[cfg(feature = "client")]
             Self::Client(error) => error.class(),
@@ -206,4 +207,11 @@ impl Error {
             Self::Client(_) => None,
         }
     }
+}
+
+/// Whether somebody has to change a path or a right before the same call can succeed.
+fn is_config(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind as K;
+
+    [K::NotFound, K::PermissionDenied, K::IsADirectory, K::NotADirectory].contains(&kind)
 }

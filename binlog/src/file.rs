@@ -218,3 +218,76 @@ const ENCRYPTED: &[u8] = b"\xfdbin";
 const MAX_EVENT_SIZE: usize = (1 << 30) + 1024;
 /// Bytes asked for at once.
 const READ_SIZE: usize = 256 << 10;
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::error::ErrorClass;
+    use crate::testkit::LogBuilder;
+
+    /// Gives one byte at a time, an interruption before each, and an error at the end.
+    struct Slow<'a> {
+        bytes: &'a [u8],
+        is_interrupted: bool,
+    }
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            self.is_interrupted = !self.is_interrupted;
+            if self.is_interrupted {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            match (self.bytes.split_first(), out.first_mut()) {
+                (Some((byte, rest)), Some(slot)) => {
+                    *slot = *byte;
+                    self.bytes = rest;
+                    Ok(1)
+                }
+                _ => Err(io::Error::other("the disk is gone")),
+            }
+        }
+    }
+
+    #[test]
+    fn events_are_whole_however_the_bytes_come() {
+        let log = LogBuilder::new("a.001").xid(1).xid(2);
+        let bytes = log.clone().into_bytes();
+        let slow = Slow { bytes: &bytes, is_interrupted: false };
+        let mut reader = BinlogFileReader::new(slow, "a.001").unwrap();
+        for event in log.events() {
+            assert_eq!(reader.next_event().unwrap(), Some(event));
+        }
+        match reader.next_event() {
+            Err(Error::Io { file, position, source }) => {
+                assert_eq!((file.as_str(), position), ("a.001", bytes.len() as u64));
+                assert_eq!(source.to_string(), "the disk is gone");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn events_larger_than_a_read_are_whole() {
+        let text = "0123456789".repeat(READ_SIZE / 4);
+        let log = LogBuilder::new("a.001").xid(1).query("", &text).xid(2).query("", &text).xid(3);
+        let bytes = log.clone().into_bytes();
+        let mut reader = BinlogFileReader::new(bytes.as_slice(), "a.001").unwrap();
+        let mut position = 4;
+        for event in log.events() {
+            assert_eq!(reader.position(), position);
+            assert_eq!(reader.next_event().unwrap(), Some(event));
+            position += event.len() as u64;
+        }
+        assert_eq!(reader.next_event().unwrap(), None);
+        assert_eq!(reader.next_event().unwrap(), None, "the end stays the end");
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let error = BinlogFileReader::open("no/such/mysql-bin.000001").unwrap_err();
+        assert_eq!(error.to_string(), "can't read no/such/mysql-bin.000001 at 0");
+        assert_eq!(error.class(), ErrorClass::Config);
+    }
+}
