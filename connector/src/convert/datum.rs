@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use holdfast_binlog::value::{Decimal, JsonBinary};
 
+use super::error::ConvertFailure;
 use super::options::BinaryMode;
 use super::text::Charset;
-use super::{ConvertFailure, geometry, json, numeric, temporal};
+use super::{geometry, json, numeric, temporal};
 use crate::format::json as token;
 
 /// A value as a record carries it: what a Kafka Connect field of the column's semantic type would hold.

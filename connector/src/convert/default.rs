@@ -6,11 +6,14 @@
 use holdfast_binlog::value::Decimal;
 use holdfast_history::schema::{Column, DefaultValue};
 
+use super::column::Rendered;
+use super::datum::Logical;
 use super::enum_set::unescape;
+use super::error::ConvertFailure;
 use super::numeric::Digits;
 use super::options::DecimalMode;
+use super::plan::Plan;
 use super::temporal::{self, Day, Moment, WrittenDateTime};
-use super::{ConvertFailure, Logical, Plan, Rendered};
 
 /// The column's default; none where it has none, or one that stands for none (a zero date in a nullable column).
 ///

@@ -3,9 +3,10 @@
 use holdfast_history::schema::{Column, ColumnType};
 
 use super::options::{ConversionOptions, TimePrecisionMode};
+use super::plan::Plan;
 use super::shim::ColumnExt as _;
 use super::temporal::Unit;
-use super::{BinaryMode, DecimalMode, Plan};
+use super::{BinaryMode, DecimalMode};
 use crate::format::json as token;
 
 /// The Connect type of a field.

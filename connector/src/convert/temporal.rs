@@ -2,8 +2,10 @@
 
 use holdfast_binlog::value::{Date, DateTime, Timestamp};
 
+use super::Origin;
+use super::datum::Logical;
+use super::error::ConvertFailure;
 use super::options::TimePrecisionMode;
-use super::{ConvertFailure, Logical, Origin};
 
 const SECONDS_PER_DAY: i64 = 86_400;
 const MICROS_PER_DAY: i64 = SECONDS_PER_DAY * 1_000_000;

@@ -3,7 +3,9 @@
 use super::*;
 use crate::convert::table::{ColumnSelection, FieldNaming, TableConverter};
 use crate::topic::NameAdjustment;
+use holdfast_binlog::Value;
 use holdfast_binlog::value::{Date, DateTime, Decimal, JsonBinary, Time, Timestamp};
+use holdfast_history::schema::{Column, JdbcType};
 use holdfast_history::schema::{DefaultValue, Table, TableId};
 use proptest::prelude::*;
 

@@ -1,0 +1,359 @@
+//! What a column's type and the modes make of its values: decided once per column, applied to each value.
+
+use holdfast_binlog::Value;
+use holdfast_history::schema::{Column, ColumnType, JdbcType};
+
+use super::column::Rendered;
+use super::datum::Logical;
+use super::enum_set::Labels;
+use super::error::{ConvertFailure, Warning};
+use super::options::{
+    BigintUnsignedMode, BinaryMode, ConversionOptions, DecimalMode, FailureMode, TimePrecisionMode,
+};
+use super::shim::ColumnExt as _;
+use super::temporal::{self, Calendar, Moment, Unit};
+use super::text::Charset;
+use super::{Origin, default, geometry, numeric};
+
+/// What a column's type and the modes make of its values.
+#[derive(Debug, Clone)]
+pub(super) enum Plan {
+    Int {
+        unsigned: bool,
+    },
+    /// BIGINT UNSIGNED in mode `precise`.
+    UnsignedBig,
+    Bool,
+    Float,
+    /// FLOAT(m,d): the 32-bit float as a 64-bit one.
+    FloatAsDouble,
+    Double,
+    /// REAL in the user's own DDL: the 64-bit float as a 32-bit one.
+    DoubleAsFloat,
+    Decimal {
+        scale: u8,
+        mode: DecimalMode,
+    },
+    /// BIT(1).
+    Bit,
+    Bits {
+        bytes: usize,
+    },
+    Text(Charset),
+    Binary {
+        length: u8,
+        mode: BinaryMode,
+    },
+    Date {
+        calendar: Calendar,
+        iso: bool,
+    },
+    Time(Unit),
+    DateTime {
+        calendar: Calendar,
+        unit: Unit,
+    },
+    Timestamp {
+        digits: u8,
+    },
+    Year,
+    Enum(Labels),
+    Set(Labels),
+    Json,
+    Point,
+    Geometry,
+    Vector,
+    Uuid,
+    Inet4,
+    Inet6,
+    /// A type that this version does not know; it converts nothing.
+    Unknown,
+}
+
+impl Plan {
+    pub(super) fn new(
+        column: &Column,
+        options: &ConversionOptions,
+        warnings: &mut Vec<Warning>,
+    ) -> Self {
+        let length = column.length.unwrap_or(-1);
+        let calendar = Calendar {
+            adjust: options.time_adjuster,
+            epoch_if_invalid: options.processing_failure != FailureMode::Fail,
+        };
+        match column.column_type() {
+            ColumnType::TinyInt { unsigned }
+            | ColumnType::SmallInt { unsigned }
+            | ColumnType::MediumInt { unsigned }
+            | ColumnType::Int { unsigned } => Self::Int { unsigned },
+            ColumnType::BigInt { unsigned: true }
+                if options.bigint_unsigned == BigintUnsignedMode::Precise =>
+            {
+                Self::UnsignedBig
+            }
+            ColumnType::BigInt { unsigned } => Self::Int { unsigned },
+            ColumnType::Boolean => Self::Bool,
+            ColumnType::Float if column.scale.is_some() => Self::FloatAsDouble,
+            ColumnType::Float => Self::Float,
+            ColumnType::Double if column.jdbc_type == JdbcType::REAL => Self::DoubleAsFloat,
+            ColumnType::Double => Self::Double,
+            ColumnType::Decimal => Self::Decimal {
+                scale: column
+                    .scale
+                    .and_then(|scale| u8::try_from(scale).ok())
+                    .map_or(0, |scale| scale.min(30)),
+                mode: options.decimal,
+            },
+            ColumnType::Bit if length <= 1 => Self::Bit,
+            ColumnType::Bit => {
+                Self::Bits { bytes: usize::try_from(length).unwrap_or_default().div_ceil(8).min(8) }
+            }
+            ColumnType::Char | ColumnType::VarChar | ColumnType::Text => {
+                Self::Text(charset(column, warnings))
+            }
+            ColumnType::Binary => {
+                Self::Binary { length: u8::try_from(length).unwrap_or(0), mode: options.binary }
+            }
+            ColumnType::VarBinary | ColumnType::Blob => {
+                Self::Binary { length: 0, mode: options.binary }
+            }
+            ColumnType::Date => {
+                Self::Date { calendar, iso: options.time_precision == TimePrecisionMode::IsoString }
+            }
+            ColumnType::Time => Self::Time(Unit::of_time(options.time_precision)),
+            ColumnType::DateTime => {
+                Self::DateTime { calendar, unit: Unit::of_datetime(options.time_precision, length) }
+            }
+            ColumnType::Timestamp => {
+                Self::Timestamp { digits: u8::try_from(length).unwrap_or(0).min(6) }
+            }
+            ColumnType::Year => Self::Year,
+            ColumnType::Enum => Self::Enum(Labels::new(column)),
+            ColumnType::Set => Self::Set(Labels::new(column)),
+            ColumnType::Json => Self::Json,
+            ColumnType::Geometry if column.type_name.eq_ignore_ascii_case("POINT") => Self::Point,
+            ColumnType::Geometry => Self::Geometry,
+            ColumnType::Vector => Self::Vector,
+            ColumnType::Uuid => Self::Uuid,
+            ColumnType::Inet4 => Self::Inet4,
+            ColumnType::Inet6 => Self::Inet6,
+            ColumnType::Unknown | _ => Self::Unknown,
+        }
+    }
+
+    /// Decides what a value means; none for NULL and what counts as NULL.
+    #[inline]
+    pub(super) fn apply<'v>(
+        &'v self,
+        value: &Value<'v>,
+        origin: Origin,
+    ) -> Result<Option<Logical<'v>>, ConvertFailure> {
+        let logical = match (self, *value) {
+            (_, Value::Null) => return Ok(None),
+            (Self::Int { unsigned }, _) => match numeric::integer(value, *unsigned) {
+                Some(number) => Logical::Int(number),
+                None => return Err(unexpected(value)),
+            },
+            (Self::Text(charset), Value::Bytes(bytes)) => {
+                if origin == Origin::Stream || charset.is_binary() {
+                    Logical::Encoded(bytes, charset)
+                } else {
+                    Logical::Encoded(bytes, &Charset::UTF8)
+                }
+            }
+            (Self::UnsignedBig, Value::Int64(number)) => Logical::Unscaled(i128::from(number), 0),
+            (Self::Bool, _) => match numeric::integer(value, false) {
+                Some(number) => Logical::Bool(number != 0),
+                None => return Err(unexpected(value)),
+            },
+            (Self::Float, Value::Float(number)) => Logical::Float(if origin == Origin::Snapshot {
+                numeric::six_digits(number)
+            } else {
+                number
+            }),
+            (Self::FloatAsDouble, Value::Float(number)) => Logical::Double(f64::from(number)),
+            (Self::FloatAsDouble | Self::Double, Value::Double(number)) => Logical::Double(number),
+            (Self::Double, Value::Float(number)) => Logical::Double(f64::from(number)),
+            (Self::DoubleAsFloat, Value::Double(number)) => {
+                Logical::Float(numeric::narrowed(number))
+            }
+            (Self::DoubleAsFloat, Value::Float(number)) => Logical::Float(number),
+            (Self::Decimal { scale, mode }, Value::Decimal(number)) => match mode {
+                DecimalMode::Precise => Logical::Decimal(number, *scale),
+                DecimalMode::String => Logical::DecimalText(number, *scale),
+                DecimalMode::Double => Logical::DecimalDouble(number),
+            },
+            (Self::Bit, Value::Bit(bytes)) => Logical::Bool(bytes.iter().any(|&byte| byte != 0)),
+            (Self::Bits { .. }, Value::Bit(bytes)) => Logical::Bits(bytes),
+            (Self::Binary { length, mode }, Value::Bytes(bytes)) => {
+                Logical::Bytes(bytes, *length, *mode)
+            }
+            (Self::Date { calendar, iso }, Value::Date(date)) => {
+                return calendar.date(date, *iso, origin);
+            }
+            (Self::Time(unit), Value::Time(time)) => temporal::time_in(time.micros, *unit)?,
+            (Self::DateTime { calendar, unit }, Value::DateTime(datetime)) => {
+                return calendar.datetime(datetime, *unit, origin);
+            }
+            (Self::Timestamp { digits }, Value::Timestamp(timestamp)) => {
+                if timestamp.seconds == 0 && timestamp.micro == 0 {
+                    return Ok(None);
+                }
+                Logical::Zoned(Moment::of(timestamp), (origin == Origin::Stream).then_some(*digits))
+            }
+            (Self::Year, Value::Year(0)) => {
+                Logical::Int(if origin == Origin::Stream { 1900 } else { 2000 })
+            }
+            (Self::Year, Value::Year(year)) => Logical::Int(1900 + i64::from(year)),
+            (Self::Enum(labels), Value::Enum(index)) => Logical::Str(
+                if origin == Origin::Stream { labels.streamed(index) } else { labels.plain(index) }
+                    .ok_or(ConvertFailure::UnknownLabel { index })?,
+            ),
+            (Self::Set(labels), Value::Set(bits)) => Logical::Labels(
+                if origin == Origin::Stream { &labels.streamed } else { &labels.plain },
+                bits,
+            ),
+            (Self::Enum(_) | Self::Set(_), Value::Bytes(text)) => {
+                Logical::Encoded(text, &Charset::UTF8)
+            }
+            (Self::Json, Value::Json(document)) => {
+                if document.0.is_empty() {
+                    return Ok(None);
+                }
+                Logical::JsonBinary(document)
+            }
+            // MariaDB stores JSON as text.
+            (Self::Json, Value::JsonText(text) | Value::Bytes(text)) => Logical::JsonText(text),
+            (Self::Text(_), Value::JsonText(text)) => Logical::JsonText(text),
+            (Self::Point, Value::Geometry(bytes)) => {
+                let shape = geometry::Shape::parse(bytes)?;
+                let (x, y) = shape.coordinates()?;
+                Logical::Point(shape, x, y)
+            }
+            (Self::Geometry, Value::Geometry(bytes)) => {
+                Logical::Geometry(geometry::Shape::parse(bytes)?)
+            }
+            (Self::Vector, Value::Vector(bytes) | Value::Bytes(bytes)) => Logical::Vector(bytes),
+            (Self::Uuid | Self::Inet4 | Self::Inet6, Value::Bytes(text))
+                if origin == Origin::Snapshot =>
+            {
+                Logical::Encoded(text, &Charset::UTF8)
+            }
+            (Self::Uuid, Value::Bytes(bytes)) => Logical::Uuid(filled(bytes)?),
+            (Self::Inet4, Value::Bytes(bytes)) => Logical::Inet4(filled(bytes)?),
+            (Self::Inet6, Value::Bytes(bytes)) => Logical::Inet6(filled(bytes)?),
+            _ => return Err(unexpected(value)),
+        };
+        Ok(Some(logical))
+    }
+
+    /// What stands for NULL in a column that has no NULL and no default.
+    pub(super) fn fallback(&self) -> Rendered {
+        let value = match self {
+            Self::Int { .. } | Self::Year => Logical::Int(0),
+            Self::UnsignedBig => Logical::Unscaled(0, 0),
+            Self::Bool | Self::Bit => Logical::Bool(false),
+            Self::Float | Self::DoubleAsFloat => Logical::Float(0.0),
+            Self::FloatAsDouble | Self::Double => Logical::Double(0.0),
+            Self::Decimal { scale, mode } => default::decimal(b"0", *scale, *mode),
+            Self::Bits { .. } => Logical::Bits(&[]),
+            Self::Text(_)
+            | Self::Enum(_)
+            | Self::Set(_)
+            | Self::Uuid
+            | Self::Inet4
+            | Self::Inet6
+            | Self::Unknown => Logical::Str(""),
+            Self::Binary { mode, .. } => Logical::Bytes(&[0], 0, *mode),
+            Self::Date { iso, .. } => temporal::epoch_day(*iso),
+            Self::Time(unit) => temporal::midnight(*unit),
+            Self::DateTime { unit, .. } => temporal::epoch(*unit),
+            Self::Timestamp { .. } => Logical::Zoned(Moment::EPOCH, None),
+            Self::Json => Logical::Str("{}"),
+            Self::Point => Logical::Point(geometry::EMPTY, 0.0, 0.0),
+            Self::Geometry => Logical::Geometry(geometry::EMPTY),
+            Self::Vector => Logical::Vector(&[]),
+        };
+        Rendered::of(value).expect("what stands for NULL is made of constants that convert")
+    }
+
+    /// The logical type, for messages.
+    pub(super) fn becomes(&self) -> &'static str {
+        match self {
+            Self::Int { .. } | Self::Year => "an integer",
+            Self::UnsignedBig | Self::Decimal { mode: DecimalMode::Precise, .. } => "a decimal",
+            Self::Bool | Self::Bit => "a boolean",
+            Self::Float | Self::DoubleAsFloat => "a 32-bit float",
+            Self::FloatAsDouble
+            | Self::Double
+            | Self::Decimal { mode: DecimalMode::Double, .. } => "a 64-bit float",
+            Self::Decimal { mode: DecimalMode::String, .. }
+            | Self::Text(_)
+            | Self::Enum(_)
+            | Self::Set(_)
+            | Self::Uuid
+            | Self::Inet4
+            | Self::Inet6 => "text",
+            Self::Bits { .. } | Self::Binary { .. } => "bytes",
+            Self::Date { .. } => "a date",
+            Self::Time(Unit::Millis | Unit::Iso) => "a time from 00:00:00 to 24:00:00",
+            Self::Time(Unit::Micros | Unit::Nanos) => "a duration",
+            Self::DateTime { unit: Unit::Nanos, .. } => "nanoseconds since the epoch",
+            Self::DateTime { .. } | Self::Timestamp { .. } => "a timestamp",
+            Self::Json => "a json document",
+            Self::Point | Self::Geometry => "a geometry",
+            Self::Vector => "an array of floats",
+            Self::Unknown => "anything",
+        }
+    }
+}
+
+/// The decoder of a text column.
+fn charset(column: &Column, warnings: &mut Vec<Warning>) -> Charset {
+    // CHAR(n) BYTE: the server stores a BINARY, whatever character set the table has.
+    if column.type_name.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case("BYTE")) {
+        return Charset::LATIN1;
+    }
+    let Some(name) = &column.charset else { return Charset::UTF8 };
+    Charset::named(name).unwrap_or_else(|| {
+        warnings
+            .push(Warning::UnknownCharset { column: column.name.clone(), charset: name.clone() });
+        Charset::UTF8
+    })
+}
+
+/// Fills up what the server cut off: zero bytes at the end of a fixed-length value.
+fn filled<const N: usize>(bytes: &[u8]) -> Result<[u8; N], ConvertFailure> {
+    let mut filled = [0; N];
+    filled.get_mut(..bytes.len()).ok_or(ConvertFailure::Malformed)?.copy_from_slice(bytes);
+    Ok(filled)
+}
+
+#[cold]
+fn unexpected(value: &Value<'_>) -> ConvertFailure {
+    let found = match value {
+        Value::Null => "null",
+        Value::Int8(_) | Value::Int16(_) | Value::Int24(_) | Value::Int32(_) | Value::Int64(_) => {
+            "integer"
+        }
+        Value::Float(_) => "float",
+        Value::Double(_) => "double",
+        Value::Decimal(_) => "decimal",
+        Value::Bit(_) => "bit",
+        Value::Year(_) => "year",
+        Value::Date(_) => "date",
+        Value::Time(_) => "time",
+        Value::DateTime(_) => "datetime",
+        Value::Timestamp(_) => "timestamp",
+        Value::Bytes(_) => "bytes",
+        Value::Enum(_) => "enum index",
+        Value::Set(_) => "set bits",
+        Value::Json(_) | Value::JsonText(_) => "json",
+        Value::JsonDiffs(_) => "changes of a json document",
+        Value::Geometry(_) => "geometry",
+        Value::Vector(_) => "vector",
+        Value::Compressed(_) => "compressed bytes",
+        _ => "unknown",
+    };
+    ConvertFailure::UnexpectedValue { found }
+}
