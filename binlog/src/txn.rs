@@ -363,7 +363,8 @@ impl TxnTracker {
             None => false,
             Some(Done::Rows(rows)) => self.point.rows < rows,
             Some(Done::Events { events, row }) => {
-                self.point.events < events || self.point.events == events && self.point.event_row < row
+                self.point.events < events
+                    || self.point.events == events && self.point.event_row < row
             }
         }
     }

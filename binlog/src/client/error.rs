@@ -223,12 +223,14 @@ impl ClientError {
         match error.code {
             // ER_SOURCE_FATAL_ERROR_READING_BINLOG
             1236 => Self::Dump { kind: DumpRefusal::of(&error.message), source: error.into() },
+            // ER_SLAVE_SAME_ID of MariaDB
+            4052 => Self::Dump { kind: DumpRefusal::DuplicateServerId, source: error.into() },
             _ => Self::server("send the binlog", error),
         }
     }
 }
 
-/// Why a server ends a dump with error 1236, told apart by its message.
+/// Why a server ends a dump: the reasons of error 1236, told apart by its message, and those with a number of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DumpRefusal {
@@ -242,6 +244,8 @@ pub enum DumpRefusal {
     Diverged,
     /// Another client with our server id, or server UUID, has connected.
     DuplicateServerId,
+    /// A dump by GTIDs was asked of a MySQL server whose `gtid_mode` is not `ON`.
+    GtidModeOff,
     /// An event is larger than the server may send; it also says so where it takes other bytes for an event's length.
     EventTooLarge,
     /// The server can't read an event where it was told to: the position is not the start of an event, or the log is damaged.
@@ -255,7 +259,7 @@ impl DumpRefusal {
     /// 8.4 ("source", "replica") and of MariaDB. Sources: `sql/rpl_binlog_sender.cc` and `share/messages_to_clients.txt`
     /// of MySQL, `sql/sql_repl.cc` of MariaDB.
     fn of(message: &str) -> Self {
-        const PARTS: [(&str, DumpRefusal); 22] = [
+        const PARTS: [(&str, DumpRefusal); 23] = [
             ("with the same server_uuid", DumpRefusal::DuplicateServerId),
             ("with the same server_id", DumpRefusal::DuplicateServerId),
             ("purged required binary logs", DumpRefusal::Purged),
@@ -269,6 +273,7 @@ impl DumpRefusal {
             ("has more gtids than", DumpRefusal::Diverged),
             ("not in the master's binlog", DumpRefusal::Diverged),
             ("missing the gtid", DumpRefusal::Diverged),
+            ("in auto_position mode", DumpRefusal::GtidModeOff),
             ("exceeded max_allowed_packet", DumpRefusal::EventTooLarge),
             ("truncated in the middle of event", DumpRefusal::Unreadable),
             ("bogus data in log event", DumpRefusal::Unreadable),
@@ -288,7 +293,9 @@ impl DumpRefusal {
     pub const fn class(self) -> ErrorClass {
         match self {
             Self::Purged | Self::MissingFile | Self::PastEnd | Self::Diverged => ErrorClass::Purged,
-            Self::DuplicateServerId | Self::EventTooLarge | Self::Other => ErrorClass::Config,
+            Self::DuplicateServerId | Self::GtidModeOff | Self::EventTooLarge | Self::Other => {
+                ErrorClass::Config
+            }
             Self::Unreadable => ErrorClass::Data,
         }
     }
@@ -304,6 +311,7 @@ impl fmt::Display for DumpRefusal {
             Self::DuplicateServerId => {
                 "another client has connected with our server id; every client needs its own"
             }
+            Self::GtidModeOff => "its gtid_mode is not ON, and the start is by GTIDs",
             Self::EventTooLarge => {
                 "an event is larger than its max_allowed_packet, or the position is not the start of an event"
             }
@@ -355,8 +363,8 @@ mod tests {
     #[test]
     fn the_reasons_of_error_1236_are_told_apart_by_their_messages() {
         use DumpRefusal::{
-            Diverged, DuplicateServerId, EventTooLarge, MissingFile, Other, PastEnd, Purged,
-            Unreadable,
+            Diverged, DuplicateServerId, EventTooLarge, GtidModeOff, MissingFile, Other, PastEnd,
+            Purged, Unreadable,
         };
         let table = [
             (
@@ -395,7 +403,11 @@ mod tests {
                 EventTooLarge,
             ),
             ("bogus data in log event; the first event 'b.000001' at 5", Unreadable),
-            ("The replication sender thread cannot start in AUTO_POSITION mode", Other),
+            (
+                "The replication sender thread cannot start in AUTO_POSITION mode: this server has GTID_MODE = OFF",
+                GtidModeOff,
+            ),
+            ("a reason of a later version", Other),
             ("", Other),
         ];
         for (message, kind) in table {
@@ -418,6 +430,7 @@ mod tests {
             (ClientError::server("read", error(1227)), ErrorClass::Config),
             (ClientError::server("read", error(1205)), ErrorClass::Transient),
             (ClientError::dump(error(1236)), ErrorClass::Purged),
+            (ClientError::dump(error(4052)), ErrorClass::Config),
             (ClientError::dump(error(1053)), ErrorClass::Transient),
             (ClientError::dump(error(1227)), ErrorClass::Config),
             (io::Error::from(io::ErrorKind::ConnectionReset).into(), ErrorClass::Transient),
