@@ -2,6 +2,7 @@
 
 pub mod codec;
 pub mod compare;
+pub mod ddl;
 pub mod error;
 mod json;
 pub mod offset;

@@ -1,6 +1,6 @@
 //! A column of the model.
 
-use super::JdbcType;
+use super::{ColumnType, JdbcType};
 
 /// One column, with the members that Debezium's `tableChanges` print.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,83 +43,112 @@ pub enum DefaultValue {
     Expression(String),
 }
 
-/// What a column's type is to decoding and conversion, derived from [`Column::type_name`] and its lengths.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ColumnType {
-    /// TINYINT and INT1.
-    TinyInt {
-        /// Whether UNSIGNED (ZEROFILL implies it).
-        unsigned: bool,
-    },
-    /// BOOL and BOOLEAN as written in the DDL (the server makes TINYINT(1) of it).
-    Boolean,
-    /// SMALLINT and INT2.
-    SmallInt {
-        /// Whether UNSIGNED.
-        unsigned: bool,
-    },
-    /// MEDIUMINT, INT3 and MIDDLEINT.
-    MediumInt {
-        /// Whether UNSIGNED.
-        unsigned: bool,
-    },
-    /// INT, INTEGER and INT4.
-    Int {
-        /// Whether UNSIGNED.
-        unsigned: bool,
-    },
-    /// BIGINT, INT8 and SERIAL.
-    BigInt {
-        /// Whether UNSIGNED.
-        unsigned: bool,
-    },
-    /// FLOAT stored in 4 bytes.
-    Float,
-    /// DOUBLE, FLOAT8, REAL, and FLOAT(p) with p of 25 and more: 8 bytes.
-    Double,
-    /// DECIMAL, NUMERIC, DEC and FIXED.
-    Decimal,
-    /// BIT(n).
-    Bit,
-    /// CHAR, NCHAR and their synonyms.
-    Char,
-    /// VARCHAR, NVARCHAR and their synonyms.
-    VarChar,
-    /// TINYTEXT, TEXT, MEDIUMTEXT, LONGTEXT, LONG.
-    Text,
-    /// BINARY.
-    Binary,
-    /// VARBINARY.
-    VarBinary,
-    /// TINYBLOB, BLOB, MEDIUMBLOB, LONGBLOB, LONG VARBINARY.
-    Blob,
-    /// DATE.
-    Date,
-    /// TIME.
-    Time,
-    /// DATETIME.
-    DateTime,
-    /// TIMESTAMP.
-    Timestamp,
-    /// YEAR.
-    Year,
-    /// ENUM.
-    Enum,
-    /// SET.
-    Set,
-    /// JSON.
-    Json,
-    /// GEOMETRY, POINT, LINESTRING, POLYGON, the MULTI kinds and GEOMETRYCOLLECTION.
-    Geometry,
-    /// VECTOR.
-    Vector,
-    /// MariaDB UUID.
-    Uuid,
-    /// MariaDB INET4.
-    Inet4,
-    /// MariaDB INET6.
-    Inet6,
-    /// A type this version does not know: its column is left out of records with a warning.
-    Unknown,
+/// The `type_name` of the column that MariaDB adds for the start of a row's life, when the DDL names none.
+const ROW_START_TYPE: &str = "TIMESTAMP ROW START";
+/// The `type_name` of the column that MariaDB adds for the end of a row's life, when the DDL names none.
+const ROW_END_TYPE: &str = "TIMESTAMP ROW END";
+
+impl Column {
+    /// A nullable column without a length, a character set or a default.
+    pub fn new(name: impl Into<String>, type_name: impl Into<String>, jdbc_type: JdbcType) -> Self {
+        Self {
+            name: name.into(),
+            type_name: type_name.into(),
+            jdbc_type,
+            length: None,
+            scale: None,
+            charset: None,
+            optional: true,
+            auto_incremented: false,
+            generated: false,
+            default: DefaultValue::Absent,
+            comment: None,
+            enum_values: Vec::new(),
+        }
+    }
+
+    /// The two columns that `WITH SYSTEM VERSIONING` adds at the end of a table whose DDL names no period columns.
+    /// They are in every row of the binlog and in no `SELECT *`; their type names tell them from columns of users.
+    pub fn hidden_period() -> [Self; 2] {
+        [("row_start", ROW_START_TYPE), ("row_end", ROW_END_TYPE)].map(|(name, type_name)| Self {
+            length: Some(6),
+            optional: false,
+            ..Self::new(name, type_name, JdbcType::TIMESTAMP_WITH_TIMEZONE)
+        })
+    }
+
+    /// Whether the column is one of [`Column::hidden_period`]: decoded, but never part of a record.
+    pub fn is_hidden(&self) -> bool {
+        self.type_name == ROW_START_TYPE || self.type_name == ROW_END_TYPE
+    }
+
+    /// What the type is to decoding and conversion.
+    pub fn column_type(&self) -> ColumnType {
+        ColumnType::from_type_name(&self.type_name, self.length, self.scale)
+    }
+
+    /// Whether an integer, decimal or floating point type has no sign; ZEROFILL implies it.
+    pub fn is_unsigned(&self) -> bool {
+        let mut words = self.type_name.split_ascii_whitespace();
+        words.any(|word| {
+            ["UNSIGNED", "ZEROFILL", "SERIAL"].iter().any(|w| word.eq_ignore_ascii_case(w))
+        })
+    }
+
+    /// The labels of an ENUM or SET without quotes and escapes, in definition order.
+    pub fn enum_labels(&self) -> Vec<String> {
+        self.enum_values.iter().map(|text| unquote_label(text)).collect()
+    }
+}
+
+/// Takes the quotes off a label and resolves doubled quotes and backslash escapes. A text without quotes is a label
+/// as it stands.
+fn unquote_label(text: &str) -> String {
+    let Some(quote) = text.chars().next().filter(|c| matches!(c, '\'' | '"')) else {
+        return text.to_owned();
+    };
+    let inner = text.strip_prefix(quote).unwrap_or(text);
+    let inner = inner.strip_suffix(quote).unwrap_or(inner);
+    crate::ddl::unescape(inner, quote, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_lose_quotes_and_escapes() {
+        let mut column = Column::new("e", "ENUM", JdbcType::CHAR);
+        column.enum_values =
+            [r"'a'", r"'it''s'", r"'back\\slash'", r"''", r#"'q"q'"#, "bare", r"'a\'b'", "'"]
+                .map(str::to_owned)
+                .to_vec();
+        assert_eq!(
+            column.enum_labels(),
+            ["a", "it's", r"back\slash", "", "q\"q", "bare", "a'b", ""]
+        );
+    }
+
+    #[test]
+    fn zerofill_has_no_sign() {
+        for (name, expected) in [
+            ("INT", false),
+            ("INT ZEROFILL", true),
+            ("bigint unsigned", true),
+            ("INT SIGNED", false),
+        ] {
+            assert_eq!(Column::new("c", name, JdbcType::INTEGER).is_unsigned(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn period_columns_of_the_server_are_hidden_and_decoded_as_timestamps() {
+        for column in Column::hidden_period() {
+            assert!(column.is_hidden());
+            assert_eq!(column.column_type(), ColumnType::Timestamp);
+        }
+        assert!(
+            !Column::new("row_start", "TIMESTAMP", JdbcType::TIMESTAMP_WITH_TIMEZONE).is_hidden()
+        );
+    }
 }

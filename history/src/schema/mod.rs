@@ -4,9 +4,14 @@
 //! of a [`Column`] are those that `tableChanges` prints, and [`ColumnType`] is derived from them.
 
 mod column;
+mod column_type;
 mod jdbc;
+mod table_id;
 mod tables;
 
-pub use column::{Column, ColumnType, DefaultValue};
+pub use column::{Column, DefaultValue};
+pub use column_type::ColumnType;
 pub use jdbc::JdbcType;
-pub use tables::{Database, Table, TableId, Tables};
+pub use table_id::{ParseTableIdError, TableId};
+pub(crate) use tables::same_name;
+pub use tables::{Database, Table, Tables};
