@@ -112,7 +112,9 @@ impl JavaRegex {
             .backtrack_limit(BACKTRACK_LIMIT)
             .delegate_size_limit(SIZE_LIMIT)
             .build()
-            .map_err(|error| fail(first_line(&error.to_string()), None))?;
+            .map_err(|_cause| {
+                fail("The pattern is too large, or not supported here".to_owned(), None)
+            })?;
         Ok(Self { source: pattern.to_owned(), compiled })
     }
 
@@ -188,10 +190,6 @@ impl JavaRegex {
     }
 }
 
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
-}
-
 type Refused = (String, Option<usize>);
 
 struct Translator<'a> {
@@ -199,11 +197,14 @@ struct Translator<'a> {
     /// Characters consumed: Java's `cursor`.
     at: usize,
     out: String,
-    depth: usize,
     /// Whether `.` matches line ends, per open group; the last is the current one.
     dot_all: Vec<bool>,
+    /// Where in `out` each open group begins.
+    groups: Vec<usize>,
     /// Whether something that a quantifier can follow was just written.
     atom: bool,
+    /// Where in `out` it begins.
+    atom_start: usize,
 }
 
 impl<'a> Translator<'a> {
@@ -212,9 +213,10 @@ impl<'a> Translator<'a> {
             chars: pattern.chars().peekable(),
             at: 0,
             out: String::with_capacity(pattern.len() + 16),
-            depth: 0,
+            groups: Vec::new(),
             dot_all: vec![false],
             atom: false,
+            atom_start: 0,
         }
     }
 
@@ -239,6 +241,9 @@ impl<'a> Translator<'a> {
 
     fn run(mut self) -> Result<String, Refused> {
         while let Some(c) = self.next() {
+            if !matches!(c, '*' | '+' | '?' | '{') {
+                self.atom_start = self.out.len();
+            }
             match c {
                 '\\' => self.escape_outside()?,
                 '[' => {
@@ -247,10 +252,10 @@ impl<'a> Translator<'a> {
                 }
                 '(' => self.group()?,
                 ')' => {
-                    if self.depth == 0 {
+                    let Some(start) = self.groups.pop() else {
                         return self.error_before("Unmatched closing ')'");
-                    }
-                    self.depth -= 1;
+                    };
+                    self.atom_start = start;
                     self.dot_all.pop();
                     self.out.push(')');
                     self.atom = true;
@@ -280,7 +285,7 @@ impl<'a> Translator<'a> {
                 literal => self.literal(literal),
             }
         }
-        if self.depth > 0 {
+        if !self.groups.is_empty() {
             return Err(("Unclosed group".to_owned(), Some(self.at)));
         }
         Ok(self.out)
@@ -292,6 +297,7 @@ impl<'a> Translator<'a> {
     }
 
     fn literal(&mut self, c: char) {
+        self.atom_start = self.out.len();
         if c.is_ascii() {
             if c.is_ascii_punctuation() && c != '<' && c != '>' {
                 self.out.push('\\');
@@ -339,20 +345,19 @@ impl<'a> Translator<'a> {
         if self.next_if('?') {
             self.out.push('?');
         } else if self.next_if('+') {
-            self.make_possessive();
+            // Not every possessive form is known to the engine; the atomic group is.
+            self.out.insert_str(self.atom_start, "(?>");
+            self.out.push(')');
         }
         self.atom = false;
         Ok(())
     }
 
-    fn make_possessive(&mut self) {
-        self.out.push('+');
-    }
-
     fn group(&mut self) -> Result<(), Refused> {
-        if self.depth >= NESTING_LIMIT {
+        if self.groups.len() >= NESTING_LIMIT {
             return self.error("Groups are nested too deeply");
         }
+        let start = self.out.len();
         let mut dot_all = self.dot_all.last().copied().unwrap_or_default();
         self.atom = false;
         if !self.next_if('?') {
@@ -420,7 +425,7 @@ impl<'a> Translator<'a> {
                 None => return self.error("Unknown inline modifier"),
             }
         }
-        self.depth += 1;
+        self.groups.push(start);
         self.dot_all.push(dot_all);
         Ok(())
     }
@@ -716,6 +721,10 @@ mod tests {
             ("(?>a|ab)c", &["ac"], &["abc"]),
             ("a{2}", &["aa"], &["a"]),
             ("a{1,2}+b", &["ab", "aab"], &["b"]),
+            ("a{1,2}+a", &["aaa"], &["aa"]),
+            ("x(ab|a)?+b", &["xabb", "xb"], &["xab"]),
+            ("\\Qxy\\E++", &["xyy"], &["xyxy"]),
+            ("(a+)++", &["aa"], &[]),
             ("(?i)x(?-i)y", &["Xy"], &["XY"]),
             ("(?i:x)", &["X"], &[]),
             ("é", &["é"], &["É"]),
