@@ -35,6 +35,7 @@ lint:
 servers:
 	tests/scripts/install-mysql
 	tests/scripts/install-mariadb
+	tests/scripts/install-mariadb-11
 
 debezium:
 	tests/scripts/install-debezium

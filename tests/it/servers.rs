@@ -23,10 +23,13 @@ fn a_server_without_gtids_can_be_had() {
 }
 
 #[test]
-fn mariadb_starts_and_counts_gtids() {
-    let server = Server::start(Options::mariadb()).unwrap();
-    server.sql("CREATE DATABASE d").unwrap();
-    assert!(server.value("SELECT @@gtid_binlog_pos").unwrap().starts_with("0-"));
+fn both_mariadbs_start_and_count_gtids() {
+    for (options, version) in [(Options::mariadb(), "1"), (Options::mariadb_11(), "11.8.")] {
+        let server = Server::start(options).unwrap();
+        assert!(server.version().starts_with(version), "{}", server.version());
+        server.sql("CREATE DATABASE d").unwrap();
+        assert!(server.value("SELECT @@gtid_binlog_pos").unwrap().starts_with("0-"));
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Real servers: started on a free port with a data folder of their own, stopped when the value is dropped.
 //!
-//! MySQL comes from `tests/scripts/install-mysql`, MariaDB from `tests/scripts/install-mariadb`; both are run when the
-//! server is missing. `HOLDFAST_MYSQL_URL` and `HOLDFAST_MARIADB_URL` (`mysql://user:password@host:port`) name a server
+//! MySQL comes from `tests/scripts/install-mysql`, MariaDB from `tests/scripts/install-mariadb` (the distribution's) and
+//! `install-mariadb-11`; they are run when the server is missing. `HOLDFAST_MYSQL_URL` and `HOLDFAST_MARIADB_URL` (`mysql://user:password@host:port`) name a server
 //! that is already there; then nothing is started, options are ignored, and what needs a server of its own fails.
 //!
 //! A server lives under `tests/scripts/keep`, which stops it and removes its folder as soon as this process is gone, in
@@ -14,7 +14,7 @@ use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{LazyLock, Mutex};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::{Context, Failure, Result, paths, wait};
@@ -25,16 +25,95 @@ const START_LIMIT: Duration = Duration::from_secs(90);
 /// Which server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flavour {
-    /// MySQL 9.7 of Debian sid.
+    /// MySQL.
     MySql,
-    /// MariaDB of the distribution.
+    /// MariaDB.
     MariaDb,
+}
+
+/// Where a server's programs come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Edition {
+    /// Debian sid, unpacked into the cache.
+    MySql,
+    /// The distribution that this machine runs.
+    MariaDb,
+    /// Debian trixie, unpacked into the cache.
+    MariaDb11,
+}
+
+impl Edition {
+    const fn flavour(self) -> Flavour {
+        match self {
+            Self::MySql => Flavour::MySql,
+            Self::MariaDb | Self::MariaDb11 => Flavour::MariaDb,
+        }
+    }
+
+    /// The script that installs it.
+    const fn script(self) -> &'static str {
+        match self {
+            Self::MySql => "scripts/install-mysql",
+            Self::MariaDb => "scripts/install-mariadb",
+            Self::MariaDb11 => "scripts/install-mariadb-11",
+        }
+    }
+
+    /// The unpacked tree, if it is one.
+    fn tree(self) -> Option<PathBuf> {
+        match self {
+            Self::MySql => Some(paths::cache().join("mysql")),
+            Self::MariaDb => None,
+            Self::MariaDb11 => Some(paths::cache().join("mariadb-11")),
+        }
+    }
+
+    /// The folder with the SQL of the system tables.
+    fn share(self) -> PathBuf {
+        match self {
+            Self::MySql | Self::MariaDb => PathBuf::from("/usr/share/mysql"),
+            Self::MariaDb11 => paths::cache().join("mariadb-11/usr/share/mariadb"),
+        }
+    }
+
+    /// The command line of a program up to `--no-defaults`, and for a server where its files are.
+    fn program(self, program: Program) -> Vec<String> {
+        let name = match (self.flavour(), program) {
+            (Flavour::MySql, Program::Server) => "usr/sbin/mysqld",
+            (Flavour::MySql, Program::Client) => "usr/bin/mysql",
+            (Flavour::MariaDb, Program::Server) => "usr/sbin/mariadbd",
+            (Flavour::MariaDb, Program::Client) => "usr/bin/mariadb",
+        };
+        let Some(tree) = self.tree() else {
+            return vec![format!("/{name}"), "--no-defaults".to_owned()];
+        };
+        // The tree's own dynamic linker and libraries: no chroot, no root, nothing of this machine.
+        let mut line = vec![
+            tree.join("lib64/ld-linux-x86-64.so.2").display().to_string(),
+            "--library-path".to_owned(),
+            format!("{0}/usr/lib/x86_64-linux-gnu:{0}/lib/x86_64-linux-gnu", tree.display()),
+            tree.join(name).display().to_string(),
+            "--no-defaults".to_owned(),
+        ];
+        if let Program::Server = program {
+            line.push(format!("--basedir={}", tree.join("usr").display()));
+            if self == Self::MariaDb11 {
+                line.push(format!("--lc-messages-dir={}", self.share().display()));
+                line.push(format!(
+                    "--character-sets-dir={}",
+                    self.share().join("charsets").display()
+                ));
+                line.push(format!("--plugin-dir={}", tree.join("usr/lib/mysql/plugin").display()));
+            }
+        }
+        line
+    }
 }
 
 /// How to start a server: arguments beside the defaults (row format, full row image, CRC32, GTIDs on).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
-    flavour: Flavour,
+    edition: Edition,
     args: Vec<String>,
 }
 
@@ -42,13 +121,19 @@ impl Options {
     /// MySQL with GTIDs.
     #[must_use]
     pub const fn mysql() -> Self {
-        Self { flavour: Flavour::MySql, args: Vec::new() }
+        Self { edition: Edition::MySql, args: Vec::new() }
     }
 
-    /// MariaDB (its GTIDs are always on).
+    /// MariaDB of the distribution (10.11 on Debian 12). Its GTIDs are always on.
     #[must_use]
     pub const fn mariadb() -> Self {
-        Self { flavour: Flavour::MariaDb, args: Vec::new() }
+        Self { edition: Edition::MariaDb, args: Vec::new() }
+    }
+
+    /// MariaDB 11.8.
+    #[must_use]
+    pub const fn mariadb_11() -> Self {
+        Self { edition: Edition::MariaDb11, args: Vec::new() }
     }
 
     /// Adds a server argument, such as `--binlog_row_metadata=FULL`; a later one wins.
@@ -67,7 +152,7 @@ impl Options {
     /// Which server this starts.
     #[must_use]
     pub const fn flavour(&self) -> Flavour {
-        self.flavour
+        self.edition.flavour()
     }
 }
 
@@ -106,7 +191,7 @@ impl Server {
     ///
     /// When the server cannot be installed, started or reached; the text ends with the server's own log.
     pub fn start(options: Options) -> Result<Self> {
-        let variable = match options.flavour {
+        let variable = match options.flavour() {
             Flavour::MySql => "HOLDFAST_MYSQL_URL",
             Flavour::MariaDb => "HOLDFAST_MARIADB_URL",
         };
@@ -121,7 +206,7 @@ impl Server {
     fn outside(options: Options, url: &str) -> Result<Self> {
         let (user, password, host, port) = parse_url(url)
             .ok_or_else(|| Failure::new("expected mysql://user:password@host:port"))?;
-        install(options.flavour)?;
+        install(options.edition)?;
         let mut server =
             Self { options, host, port, user, password, version: String::new(), own: None };
         server.version = server.value("SELECT VERSION()")?;
@@ -130,9 +215,9 @@ impl Server {
     }
 
     fn own(options: Options) -> Result<Self> {
-        install(options.flavour)?;
-        let template = template(options.flavour)?;
-        let folder = paths::fresh(match options.flavour {
+        install(options.edition)?;
+        let template = template(options.edition)?;
+        let folder = paths::fresh(match options.flavour() {
             Flavour::MySql => "mysql",
             Flavour::MariaDb => "mariadb",
         })?;
@@ -236,7 +321,7 @@ impl Server {
     }
 
     fn command_line(&self, own: &Own) -> Vec<String> {
-        let mut line = program(self.options.flavour, Program::Server);
+        let mut line = self.options.edition.program(Program::Server);
         let data = own.folder.join("data");
         line.extend(small_server(&data));
         line.extend([
@@ -252,7 +337,7 @@ impl Server {
             "--sync-binlog=0".to_owned(),
             "--innodb-flush-log-at-trx-commit=2".to_owned(),
         ]);
-        let flavour: &[&str] = match self.options.flavour {
+        let flavour: &[&str] = match self.options.flavour() {
             Flavour::MySql => &[
                 "--log-bin=mysql-bin",
                 "--gtid-mode=ON",
@@ -325,7 +410,7 @@ impl Server {
     /// The command-line client, ready to connect.
     #[must_use]
     pub fn client_command(&self) -> Command {
-        let line = program(self.options.flavour, Program::Client);
+        let line = self.options.edition.program(Program::Client);
         let (first, rest) =
             line.split_first().map_or(("false", &[][..]), |(first, rest)| (first.as_str(), rest));
         let mut command = Command::new(first);
@@ -360,7 +445,7 @@ impl Server {
     /// Which server it is.
     #[must_use]
     pub const fn flavour(&self) -> Flavour {
-        self.options.flavour
+        self.options.flavour()
     }
 
     /// `VERSION()`, such as `9.7.4-2` or `10.11.19-MariaDB-0+deb12u1-log`.
@@ -373,7 +458,7 @@ impl Server {
     #[must_use]
     pub fn golden_name(&self) -> String {
         let number = self.version.split('-').next().unwrap_or(&self.version);
-        match self.options.flavour {
+        match self.options.flavour() {
             Flavour::MySql => format!("mysql-{number}"),
             Flavour::MariaDb => format!("mariadb-{number}"),
         }
@@ -435,53 +520,34 @@ impl Keeper {
     }
 }
 
-/// One server for each set of options, shared by all tests of this process. It ends with the process.
+/// One server for each set of options, shared by all tests of this process, one at a time: positions and transaction
+/// boundaries of one test must not stand between those of another. It ends with the process.
 ///
 /// # Errors
 ///
 /// When it cannot be started; the next call tries again.
-pub fn shared(options: &Options) -> Result<&'static Server> {
-    static SERVERS: LazyLock<Mutex<HashMap<Options, &'static Server>>> =
-        LazyLock::new(Mutex::default);
-    let mut servers = SERVERS.lock().map_err(poisoned)?;
-    if let Some(server) = servers.get(options) {
-        return Ok(server);
-    }
-    let server: &'static Server = Box::leak(Box::new(Server::start(options.clone())?));
-    servers.insert(options.clone(), server);
-    Ok(server)
+pub fn shared(options: &Options) -> Result<MutexGuard<'static, Server>> {
+    type Slot = &'static Mutex<Server>;
+    static SERVERS: LazyLock<Mutex<HashMap<Options, Slot>>> = LazyLock::new(Mutex::default);
+    let server: Slot = {
+        let mut servers = SERVERS.lock().map_err(poisoned)?;
+        match servers.get(options) {
+            Some(server) => server,
+            None => {
+                let server: Slot = Box::leak(Box::new(Mutex::new(Server::start(options.clone())?)));
+                servers.insert(options.clone(), server);
+                server
+            }
+        }
+    };
+    // A test that failed leaves its databases behind, and every test makes its own anew.
+    Ok(server.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
+#[derive(Clone, Copy)]
 enum Program {
     Server,
     Client,
-}
-
-/// The command line of a program up to `--no-defaults`.
-fn program(flavour: Flavour, program: Program) -> Vec<String> {
-    match (flavour, program) {
-        (Flavour::MySql, program) => {
-            let root = paths::cache().join("mysql");
-            let name = match program {
-                Program::Server => "usr/sbin/mysqld",
-                Program::Client => "usr/bin/mysql",
-            };
-            // The tree's own dynamic linker and libraries: no chroot, no root, nothing of this machine.
-            vec![
-                root.join("lib64/ld-linux-x86-64.so.2").display().to_string(),
-                "--library-path".to_owned(),
-                format!("{0}/usr/lib/x86_64-linux-gnu:{0}/lib/x86_64-linux-gnu", root.display()),
-                root.join(name).display().to_string(),
-                "--no-defaults".to_owned(),
-            ]
-        }
-        (Flavour::MariaDb, Program::Server) => {
-            vec!["mariadbd".to_owned(), "--no-defaults".to_owned()]
-        }
-        (Flavour::MariaDb, Program::Client) => {
-            vec!["mariadb".to_owned(), "--no-defaults".to_owned()]
-        }
-    }
 }
 
 /// Arguments for initialising and running alike: little memory, little disk.
@@ -502,24 +568,20 @@ fn is_root() -> bool {
 }
 
 /// Runs the install script when it was not run by this process yet.
-fn install(flavour: Flavour) -> Result<()> {
-    static DONE: Mutex<Vec<Flavour>> = Mutex::new(Vec::new());
+fn install(edition: Edition) -> Result<()> {
+    static DONE: Mutex<Vec<Edition>> = Mutex::new(Vec::new());
     let mut done = DONE.lock().map_err(poisoned)?;
-    if !done.contains(&flavour) {
-        let script = match flavour {
-            Flavour::MySql => "scripts/install-mysql",
-            Flavour::MariaDb => "scripts/install-mariadb",
-        };
-        run(&mut Command::new(paths::tests(script)))?;
-        done.push(flavour);
+    if !done.contains(&edition) {
+        run(&mut Command::new(paths::tests(edition.script())))?;
+        done.push(edition);
     }
     Ok(())
 }
 
 /// An initialised data folder in the cache, made once per server version and copied for every server.
-fn template(flavour: Flavour) -> Result<PathBuf> {
-    let mut command_line = program(flavour, Program::Server);
-    let version = run(Command::new(command_line.remove(0)).args(&command_line).arg("--version"))?;
+fn template(edition: Edition) -> Result<PathBuf> {
+    let mut line = edition.program(Program::Server);
+    let version = run(Command::new(line.remove(0)).args(&line).arg("--version"))?;
     let version: String = version
         .split_once(" Ver ")
         .map_or("unknown", |(_, rest)| rest.split(' ').next().unwrap_or(rest))
@@ -528,7 +590,7 @@ fn template(flavour: Flavour) -> Result<PathBuf> {
         .collect();
     let folder = paths::cache().join("templates");
     fs::create_dir_all(&folder)?;
-    let name = match flavour {
+    let name = match edition.flavour() {
         Flavour::MySql => format!("mysql-{version}"),
         Flavour::MariaDb => format!("mariadb-{version}"),
     };
@@ -542,33 +604,43 @@ fn template(flavour: Flavour) -> Result<PathBuf> {
     if fresh.exists() {
         fs::remove_dir_all(&fresh)?;
     }
-    match flavour {
+    let mut line = edition.program(Program::Server);
+    line.extend(small_server(&fresh));
+    match edition.flavour() {
         Flavour::MySql => {
-            let mut line = program(flavour, Program::Server);
-            line.extend(small_server(&fresh));
-            line.push("--innodb-redo-log-capacity=8388608".to_owned());
-            line.push("--initialize-insecure".to_owned());
+            line.extend(
+                ["--innodb-redo-log-capacity=8388608", "--initialize-insecure"].map(str::to_owned),
+            );
             run(Command::new(line.remove(0)).args(&line))?;
             // Every copy makes its own server UUID.
             fs::remove_file(fresh.join("auto.cnf"))?;
         }
         Flavour::MariaDb => {
             fs::create_dir_all(&fresh)?;
-            let mut command = Command::new("mariadb-install-db");
-            command.args([
-                "--no-defaults",
-                "--auth-root-authentication-method=normal",
-                "--skip-test-db",
-            ]);
-            command.arg("--innodb-log-file-size=8M");
-            if is_root() {
-                command.arg("--user=root");
+            line.extend(["--innodb-log-file-size=8M", "--bootstrap"].map(str::to_owned));
+            let mut command = Command::new(line.remove(0));
+            command.args(&line);
+            let output = feed(command, &system_tables(edition)?)?;
+            if !output.status.success() {
+                return Err(Failure::new(String::from_utf8_lossy(&output.stderr).into_owned()));
             }
-            run(command.arg(format!("--datadir={}", fresh.display())))?;
         }
     }
     fs::rename(&fresh, &done)?;
     Ok(done)
+}
+
+/// What `mariadb-install-db` sends to a server that bootstraps, without help texts and the sys schema.
+fn system_tables(edition: Edition) -> Result<Vec<u8>> {
+    let mut script =
+        b"CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket = NULL;\n".to_vec();
+    for name in ["system_tables", "performance_tables", "system_tables_data"] {
+        let path = |prefix| edition.share().join(format!("{prefix}_{name}.sql"));
+        // 10.11 names them mysql_*, 11 mariadb_*.
+        let text = fs::read(path("mariadb")).or_else(|_| fs::read(path("mysql")));
+        script.extend(text.context(|| format!("no {name} in {}", edition.share().display()))?);
+    }
+    Ok(script)
 }
 
 /// A port that was free a moment ago.

@@ -1,4 +1,4 @@
-//! A private server for people and scripts: `server mysql|mariadb [--no-gtid] [server arguments...]`.
+//! A private server for people and scripts: `server mysql|mariadb|mariadb-11 [--no-gtid] [server arguments...]`.
 //!
 //! Starts it, prints how to connect, and keeps it until stdin ends or Enter is pressed. With `--sql FILE` it runs the
 //! file first.
@@ -13,9 +13,10 @@ fn main() -> Result<()> {
     let mut options = match args.next().as_deref() {
         Some("mysql") => Options::mysql(),
         Some("mariadb") => Options::mariadb(),
+        Some("mariadb-11") => Options::mariadb_11(),
         _ => {
             return Err(Failure::new(
-                "usage: server mysql|mariadb [--no-gtid] [--sql FILE] [server arguments...]",
+                "usage: server mysql|mariadb|mariadb-11 [--no-gtid] [--sql FILE] [server arguments...]",
             ));
         }
     };
