@@ -6,7 +6,13 @@
 //!
 //! Everything here is blocking and fails loudly: a server or an engine that cannot be had is an error, never a skip.
 
+pub mod case;
+pub mod engine;
+pub mod expect;
 mod failure;
+pub mod golden;
+pub mod json;
+pub mod normalise;
 pub mod paths;
 pub mod server;
 mod wait;
