@@ -1,5 +1,5 @@
 //! Tests on real servers. One file per subject; servers are shared where the subject allows.
+#![cfg(test)]
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
+mod data;
 mod servers;
