@@ -1,0 +1,10 @@
+USE shop;
+INSERT INTO orders (customer, placed, items) VALUES (1,'2024-02-29 12:00:00.125','{"sku":"a-1","n":2}'),(2,'2024-03-01 08:30:00','[]');
+UPDATE customers SET credit = credit + 5 WHERE id IN (1,2,3);
+UPDATE customers SET id = 30, name = 'Edouard' WHERE id = 3;
+ALTER TABLE customers ADD COLUMN phone VARCHAR(20) DEFAULT 'none' AFTER name;
+INSERT INTO customers (id, name, phone) VALUES (4,'Barbara','+1 555 0100');
+BEGIN;
+UPDATE orders SET state = 'paid' WHERE id = 1;
+DELETE FROM customers WHERE id = 2;
+COMMIT;

@@ -1,0 +1,11 @@
+USE lab;
+UPDATE t SET label = 'mark', revision = 1 WHERE id = 64;
+BEGIN;
+UPDATE t SET label = 'repeat', revision = 1 WHERE id = 1;
+UPDATE t SET label = 'base', revision = 0 WHERE id = 1;
+UPDATE t SET label = 'repeat', revision = 1 WHERE id = 1;
+UPDATE t SET label = 'finish', revision = 2 WHERE id = 1;
+UPDATE t SET label = 'many', revision = 1 WHERE id BETWEEN 2 AND 33;
+UPDATE t SET id = 150, label = 'moved', revision = 1 WHERE id = 50;
+UPDATE t SET label = 'sentinel', revision = 1 WHERE id = 60;
+COMMIT;

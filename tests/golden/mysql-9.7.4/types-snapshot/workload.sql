@@ -1,0 +1,3 @@
+USE gold;
+SET TIMESTAMP = 1700000000;
+UPDATE t_int SET c_int = 1 WHERE id = 3;
