@@ -53,6 +53,12 @@ pub enum ClientError {
         /// Name of the plugin, as the server sent it.
         plugin: String,
     },
+    /// The server, or the user's account, wants an encrypted connection.
+    #[error("the server wants an encrypted connection, which this client does not offer")]
+    TlsRequired {
+        /// What the server says.
+        source: Box<ServerError>,
+    },
     /// The server's public key, which the password has to be encrypted with, is not an RSA key in PEM form.
     #[error("the server's RSA public key can't be used: {reason}")]
     PublicKey {
@@ -154,6 +160,7 @@ impl ClientError {
             Self::AccessDenied { .. }
             | Self::MissingPrivilege { .. }
             | Self::UnsupportedAuth { .. }
+            | Self::TlsRequired { .. }
             | Self::PublicKey { .. }
             | Self::PacketTooLarge { .. }
             | Self::WrongFlavor { .. }
@@ -170,6 +177,7 @@ impl ClientError {
         match self {
             Self::AccessDenied { source, .. }
             | Self::MissingPrivilege { source }
+            | Self::TlsRequired { source }
             | Self::Server { source, .. }
             | Self::Dump { source, .. } => Some(source),
             Self::Connect { .. }
@@ -210,10 +218,12 @@ impl ClientError {
     pub(super) fn login(endpoint: &Endpoint, error: ServerError) -> Self {
         match error.code {
             // ER_DBACCESS_DENIED_ERROR, ER_ACCESS_DENIED_ERROR, ER_HOST_NOT_PRIVILEGED,
-            // ER_ACCESS_DENIED_NO_PASSWORD_ERROR, ER_ACCOUNT_HAS_BEEN_LOCKED
-            1044 | 1045 | 1130 | 1698 | 3118 => {
+            // ER_ACCESS_DENIED_NO_PASSWORD_ERROR, ER_MUST_CHANGE_PASSWORD_LOGIN, ER_ACCOUNT_HAS_BEEN_LOCKED
+            1044 | 1045 | 1130 | 1698 | 1862 | 3118 => {
                 Self::AccessDenied { endpoint: endpoint.clone().into(), source: error.into() }
             }
+            // ER_SECURE_TRANSPORT_REQUIRED
+            3159 => Self::TlsRequired { source: error.into() },
             _ => Self::server("log in", error),
         }
     }
@@ -425,6 +435,7 @@ mod tests {
         let endpoint = Endpoint { host: "h".into(), port: 1, user: "u".into() };
         let table = [
             (ClientError::login(&endpoint, error(1045)), ErrorClass::Config),
+            (ClientError::login(&endpoint, error(3159)), ErrorClass::Config),
             (ClientError::login(&endpoint, error(1040)), ErrorClass::Transient),
             (ClientError::register(error(1045)), ErrorClass::Config),
             (ClientError::server("read", error(1227)), ErrorClass::Config),
