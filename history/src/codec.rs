@@ -107,12 +107,12 @@ pub fn write_table_changes(changes: &[TableChange], out: &mut Vec<u8>) {
     write_array(changes, out, |change, out| {
         let mut object = ObjectWriter::new(out);
         object.string("type", change_type(change));
-        object.string("id", &quoted_id(change.id()));
+        object.string("id", &change.id().quoted());
         match change {
             TableChange::Create(table) => write_definition(table, &mut object),
             TableChange::Alter { table, previous } => {
                 if let Some(previous) = previous {
-                    object.string("previousId", &quoted_id(previous));
+                    object.string("previousId", &previous.quoted());
                 }
                 write_definition(table, &mut object);
             }
@@ -128,7 +128,7 @@ pub fn write_table_changes_connect(changes: &[TableChange], out: &mut Vec<u8>) {
     write_array(changes, out, |change, out| {
         let mut object = ObjectWriter::new(out);
         object.string("type", change_type(change));
-        object.string("id", &quoted_id(change.id()));
+        object.string("id", &change.id().quoted());
         let out = object.member("table");
         match change {
             TableChange::Create(table) | TableChange::Alter { table, .. } => {
@@ -327,40 +327,6 @@ const fn change_type(change: &TableChange) -> &'static str {
     }
 }
 
-/// `"db"."table"`, quotes inside doubled.
-fn quoted_id(id: &TableId) -> String {
-    let quote = |name: &str| name.replace('"', "\"\"");
-    format!("\"{}\".\"{}\"", quote(&id.database), quote(&id.table))
-}
-
-/// The inverse of [`quoted_id`]; a part without quotes ends at the next dot.
-fn parse_id(text: &str) -> Option<TableId> {
-    let (database, rest) = parse_id_part(text)?;
-    let (table, rest) = parse_id_part(rest.strip_prefix('.')?)?;
-    rest.is_empty().then_some(TableId { database, table })
-}
-
-fn parse_id_part(text: &str) -> Option<(String, &str)> {
-    let Some(quoted) = text.strip_prefix('"') else {
-        let end = text.find('.').unwrap_or(text.len());
-        let (part, rest) = text.split_at_checked(end)?;
-        return (!part.is_empty()).then(|| (part.to_owned(), rest));
-    };
-    let mut part = String::new();
-    let mut left = quoted;
-    loop {
-        let (before, after) = left.split_once('"')?;
-        part.push_str(before);
-        match after.strip_prefix('"') {
-            Some(rest) => {
-                part.push('"');
-                left = rest;
-            }
-            None => return Some((part, after)),
-        }
-    }
-}
-
 fn read_source(value: &Value) -> Result<Option<String>, RecordError> {
     if value.is_null() {
         return Ok(None);
@@ -408,7 +374,7 @@ fn read_id(
     name: &'static str,
 ) -> Result<Option<TableId>, RecordError> {
     let Some(text) = optional_string(change, name)? else { return Ok(None) };
-    parse_id(&text).map(Some).ok_or_else(|| wrong(name, "a quoted database and table name"))
+    text.parse().map(Some).map_err(|_| wrong(name, "a quoted database and table name"))
 }
 
 fn read_table(

@@ -150,6 +150,15 @@ impl<'a> Comparator<'a> {
         verdict
     }
 
+    /// Whether `recorded` is in the offset's log: `None` when nothing proves or refutes it.
+    pub(crate) fn same_log(&self, recorded: &SourceOffset) -> Option<bool> {
+        match relation(&Side::read(recorded, &self.context, true), &self.desired) {
+            Relation::Same => Some(true),
+            Relation::Different => Some(false),
+            Relation::Compatible => None,
+        }
+    }
+
     fn decide(&self, recorded: &Side<'_>) -> Verdict {
         let desired = &self.desired;
         if let (Some(earlier), Some(current)) = (recorded.offset.epoch(), desired.offset.epoch())

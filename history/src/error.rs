@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::codec::RecordError;
+use crate::ddl::DdlError;
 
 /// What a caller can do about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,6 +45,21 @@ pub enum Error {
         line: u64,
         /// What is wrong with it.
         source: RecordError,
+    },
+    /// A statement of the history cannot be applied to the tables before it.
+    #[error(
+        "history record {record} ({file}:{position}): its statement cannot be applied; rebuild the history with a \
+         refresh, or leave such statements out with schema.history.internal.skip.unparseable.ddl=true"
+    )]
+    Statement {
+        /// Number of the record in storage order, from 1.
+        record: usize,
+        /// Binlog file of its position.
+        file: String,
+        /// Its position, bytes from the start of the file.
+        position: u64,
+        /// What is wrong.
+        source: Box<DdlError>,
     },
     /// The store could not be opened or read.
     #[error("{location}: cannot {action} the schema history")]
@@ -101,7 +117,7 @@ impl Error {
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Damaged { .. } => ErrorClass::Data,
+            Self::Damaged { .. } | Self::Statement { .. } => ErrorClass::Data,
             Self::Read { source, .. } | Self::Write { source, .. } => io_class(source.kind()),
             Self::Unknown { .. } => ErrorClass::Transient,
             Self::InUse { .. } | Self::Fenced { .. } => ErrorClass::Fenced,

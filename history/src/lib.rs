@@ -7,11 +7,13 @@ pub mod error;
 mod json;
 pub mod offset;
 pub mod record;
+pub mod recover;
 pub mod schema;
 pub mod store;
 
 pub use error::{Error, ErrorClass};
 pub use offset::SourceOffset;
 pub use record::{HistoryRecord, TableChange};
+pub use recover::{Recovered, ReplayGuard, recover};
 pub use schema::{Column, Table, TableId, Tables};
 pub use store::HistoryStore;

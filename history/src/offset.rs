@@ -9,8 +9,10 @@
 //! fills a `HashMap` of 16 buckets), so that an offset without our members has Debezium's bytes; ours follow, then what
 //! we do not know. Order never matters on reading. The same object is the `position` of a history record.
 
+use std::cmp::Ordering;
 use std::fmt;
 
+use holdfast_binlog::position::BinlogFile;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -252,7 +254,7 @@ pub struct HoldfastMembers {
     pub progress: Option<String>,
     /// `holdfast_closed`: closing coordinates of earlier epochs, the text form of [`ClosedEpochs`].
     pub closed: Option<String>,
-    /// `holdfast_refresh_head`: where the definitions of the last refresh were read.
+    /// `holdfast_refresh_head`: where the definitions of the last refresh were read, the text form of [`LogPlace`].
     pub refresh_head: Option<String>,
 }
 
@@ -372,6 +374,38 @@ impl ClosedEpoch {
             file: file.replace("%2C", ",").replace("%25", "%"),
             pos: pos.parse().ok()?,
         })
+    }
+}
+
+/// A place in the log. Text form: `file:pos`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPlace {
+    /// The binlog file.
+    pub file: String,
+    /// Bytes from its start.
+    pub pos: u64,
+}
+
+impl LogPlace {
+    /// Reads the text form; `None` when it is not one.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (file, pos) = text.rsplit_once(':')?;
+        Some(Self { file: file.to_owned(), pos: pos.parse().ok()? })
+    }
+
+    /// Whether `offset` is at or before this place; false where the two cannot be compared.
+    #[must_use]
+    pub fn is_at_or_after(&self, offset: &SourceOffset) -> bool {
+        let files = BinlogFile::parse(&offset.file).ok().zip(BinlogFile::parse(&self.file).ok());
+        let order = files.and_then(|(offset, here)| offset.partial_cmp(&here));
+        order.is_some_and(|order| order.then(offset.pos.cmp(&self.pos)) != Ordering::Greater)
+    }
+}
+
+impl fmt::Display for LogPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.pos)
     }
 }
 

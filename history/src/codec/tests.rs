@@ -202,12 +202,6 @@ fn a_group_is_read_back_and_stands_last() {
 
 proptest! {
     #[test]
-    fn a_table_id_survives_its_quoted_form(database in ".{0,9}", table in "[a-z\"`.]{0,9}") {
-        let id = TableId { database, table };
-        prop_assert_eq!(parse_id(&quoted_id(&id)), Some(id));
-    }
-
-    #[test]
     fn any_text_is_a_record_or_an_error(line in ".{0,200}") {
         let _ = read_record(&line);
     }

@@ -1,0 +1,431 @@
+//! Replaying a history up to an offset: what every table looked like there.
+//!
+//! Records are taken in storage order and never sorted: one that was appended later wins. Each is compared with the offset
+//! ([`compare`](crate::compare)); those at or before it are applied, as images where they carry definitions, else by their
+//! statement. Source: Debezium, `AbstractSchemaHistory#recover`. Different here: the comparator; every skip is counted by
+//! its rule; a skip that looks wrong is a warning; and a redelivered statement is told from a new one ([`ReplayGuard`]).
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use holdfast_binlog::position::BinlogFile;
+
+use crate::compare::{Comparator, CompareContext, Rule, Verdict};
+use crate::ddl::{DdlContext, apply_statement};
+use crate::error::Error;
+use crate::offset::{LogPlace, SourceOffset};
+use crate::record::{HistoryRecord, TableChange};
+use crate::schema::{TableId, Tables};
+
+/// How a history is replayed.
+#[derive(Clone, Copy)]
+pub struct RecoverOptions<'a> {
+    /// Apply the statement even where the record carries definitions (`schema.history.internal.prefer.ddl`).
+    pub prefer_ddl: bool,
+    /// Warn about a statement that cannot be applied and go on, instead of failing
+    /// (`schema.history.internal.skip.unparseable.ddl`).
+    pub skip_unparseable: bool,
+    /// Whether the server's `lower_case_table_names` is not 0.
+    pub lower_case_names: bool,
+    /// Flavor, server version and comments; the database is that of each record.
+    pub ddl: &'a DdlContext,
+    /// Statements for which this says true are left out (`internal.schema.history.internal.ddl.filter`).
+    pub ddl_filter: Option<&'a (dyn Fn(&str) -> bool + Send + Sync)>,
+    /// Which GTID sources count.
+    pub gtid_sources: Option<&'a (dyn Fn(&str) -> bool + Send + Sync)>,
+    /// The operator says that the `server_id` in an offset without lineage is that of the server connected to. Without
+    /// that it is only the origin of the last event, and is not compared.
+    pub server_id_is_connected: bool,
+}
+
+impl<'a> RecoverOptions<'a> {
+    /// Debezium's defaults.
+    #[must_use]
+    pub const fn new(ddl: &'a DdlContext) -> Self {
+        Self {
+            prefer_ddl: false,
+            skip_unparseable: false,
+            lower_case_names: false,
+            ddl,
+            ddl_filter: None,
+            gtid_sources: None,
+            server_id_is_connected: false,
+        }
+    }
+}
+
+/// What a history says about an offset.
+#[derive(Debug)]
+pub struct Recovered {
+    /// The tables as they were at the offset.
+    pub tables: Tables,
+    /// What was applied, what was skipped, and why.
+    pub report: RecoveryReport,
+    /// Tells statements that the stream delivers although they are in [`Self::tables`] already.
+    pub guard: ReplayGuard,
+}
+
+/// What recovery did with the records. Record numbers count from 1 in storage order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RecoveryReport {
+    /// Records read.
+    pub recovered: usize,
+    /// Records of other sources, left out.
+    pub foreign: usize,
+    /// Records applied.
+    pub applied: usize,
+    /// Records at or before the offset that carry neither definitions nor a statement, or whose statement is filtered.
+    pub without_effect: usize,
+    /// Streamed statements that were recorded twice, and applied once.
+    pub duplicates: usize,
+    /// Records whose statement could not be applied and was left out.
+    pub unparseable: usize,
+    /// Records at or before the offset, by the rule that said so.
+    pub applied_by: BTreeMap<Rule, usize>,
+    /// Records beyond the offset, by the rule that said so.
+    pub skipped_by: BTreeMap<Rule, usize>,
+    /// The skipped records.
+    pub skipped: Vec<SkippedRecord>,
+    /// The record that gave each table its definition.
+    pub origins: BTreeMap<TableId, usize>,
+}
+
+/// A record beyond the offset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkippedRecord {
+    /// Its number.
+    pub record: usize,
+    /// Why it was skipped.
+    pub verdict: Verdict,
+    /// The tables that it changes, as far as its definitions name them.
+    pub tables: Vec<TableId>,
+}
+
+impl RecoveryReport {
+    /// Records that were skipped although their coordinates are at or before the offset.
+    pub fn suspicious(&self) -> impl Iterator<Item = &SkippedRecord> {
+        self.skipped.iter().filter(|skipped| skipped.verdict.suspicious)
+    }
+}
+
+/// Replays `records` of the source `server` up to `desired`.
+///
+/// # Errors
+///
+/// [`Error::Statement`] when a statement cannot be applied and may not be skipped.
+pub fn recover(
+    records: &[HistoryRecord],
+    server: &str,
+    desired: &SourceOffset,
+    options: &RecoverOptions<'_>,
+) -> Result<Recovered, Error> {
+    let mut desired = desired.clone();
+    if desired.holdfast.is_none() && !options.server_id_is_connected {
+        desired.server_id = None;
+    }
+    let comparator =
+        Comparator::new(&desired, CompareContext { gtid_sources: options.gtid_sources });
+    let mut replay = Replay {
+        options,
+        tables: Tables::new(options.lower_case_names),
+        report: RecoveryReport::default(),
+        statements: HashSet::new(),
+        read_at: None,
+    };
+    let mut guard = ReplayGuard::default();
+    let mut warned_tables = BTreeSet::new();
+    let mut guesses: BTreeMap<(Rule, &'static str), usize> = BTreeMap::new();
+    for (number, record) in (1..).zip(records) {
+        replay.report.recovered += 1;
+        if record.source != server {
+            replay.report.foreign += 1;
+            continue;
+        }
+        let verdict = comparator.verdict(&record.position);
+        if verdict.warn {
+            *guesses.entry((verdict.rule, verdict.why)).or_default() += 1;
+        }
+        if verdict.apply {
+            *replay.report.applied_by.entry(verdict.rule).or_default() += 1;
+            replay.apply(number, record)?;
+            guard.note(number, record, &desired, &comparator);
+        } else {
+            *replay.report.skipped_by.entry(verdict.rule).or_default() += 1;
+            let skipped = SkippedRecord {
+                record: number,
+                verdict,
+                tables: record.table_changes.iter().map(|change| change.id().clone()).collect(),
+            };
+            log_skip(record, &skipped, &mut warned_tables);
+            replay.report.skipped.push(skipped);
+        }
+    }
+    for ((rule, why), count) in guesses {
+        tracing::warn!(rule = %rule, why, count, "positions of history records were compared by a fallback");
+    }
+    let Replay { tables, mut report, .. } = replay;
+    report.origins.retain(|id, _| tables.get(id).is_some());
+    tracing::info!(
+        recovered = report.recovered,
+        applied = report.applied,
+        skipped = report.skipped.len(),
+        suspicious = report.suspicious().count(),
+        tables = tables.len(),
+        "schema history recovered"
+    );
+    Ok(Recovered { tables, report, guard })
+}
+
+/// Statements that recovery applied and that the stream may deliver again.
+///
+/// Debezium records a MySQL statement with the GTID set before it, so a restart by GTIDs delivers the statement although
+/// its effect is in the recovered tables. Parsing it once more fails (the renamed column is not there any more) or is
+/// wrong; such a statement is neither parsed nor recorded again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReplayGuard {
+    statements: BTreeMap<(String, u64), Vec<Guarded>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Guarded {
+    record: usize,
+    /// The statement's text where only that proves it is the same one; `None` where the lineage does.
+    ddl: Option<String>,
+}
+
+/// A statement from the stream, to be looked up in a [`ReplayGuard`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamedStatement<'a> {
+    /// The binlog file, as the stream names it.
+    pub file: &'a str,
+    /// Position of the unit's first event, bytes from the start of the file: MariaDB's GTID event, which is where Debezium
+    /// records a statement there.
+    pub unit_position: u64,
+    /// Position after the statement's event, bytes from the start of the file.
+    pub end_position: u64,
+    /// The statement's text.
+    pub ddl: &'a str,
+}
+
+impl ReplayGuard {
+    /// Whether recovery has applied this statement. The stream must be of the offset's log.
+    #[must_use]
+    pub fn is_replay(&self, statement: &StreamedStatement<'_>) -> bool {
+        self.find(statement).is_some()
+    }
+
+    /// The number, from 1, of the history record that recovery applied for this statement.
+    #[must_use]
+    pub fn find(&self, statement: &StreamedStatement<'_>) -> Option<usize> {
+        let at = |position: u64| {
+            self.statements.get(&(statement.file.to_owned(), position)).into_iter().flatten()
+        };
+        at(statement.end_position)
+            .chain(at(statement.unit_position))
+            .find(|guarded| {
+                guarded.ddl.as_deref().is_none_or(|ddl| same_statement(ddl, statement.ddl))
+            })
+            .map(|guarded| guarded.record)
+    }
+
+    /// Whether there is nothing to guard against.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.statements.is_empty()
+    }
+
+    /// Remembers an applied record when its statement can come again: a restart goes back a unit at most, which is in the
+    /// offset's file or, after a rotation, in the one before.
+    fn note(
+        &mut self,
+        number: usize,
+        record: &HistoryRecord,
+        desired: &SourceOffset,
+        comparator: &Comparator<'_>,
+    ) {
+        let Some(ddl) = record.ddl.as_ref().filter(|_| record.position.snapshot.is_none()) else {
+            return;
+        };
+        let proven = match comparator.same_log(&record.position) {
+            Some(false) => return,
+            Some(true) => true,
+            None => false,
+        };
+        let number_of = |file: &str| BinlogFile::parse(file).map(|file| file.number());
+        if let (Ok(recorded), Ok(current)) =
+            (number_of(&record.position.file), number_of(&desired.file))
+            && recorded.saturating_add(1) < current
+        {
+            return;
+        }
+        let place = (record.position.file.clone(), record.position.pos);
+        let guarded = Guarded { record: number, ddl: (!proven).then(|| ddl.clone()) };
+        self.statements.entry(place).or_default().push(guarded);
+    }
+}
+
+/// A replay under way.
+struct Replay<'a> {
+    options: &'a RecoverOptions<'a>,
+    tables: Tables,
+    report: RecoveryReport,
+    /// Statements applied by their text: a second record of one is a retry after a lost answer.
+    statements: HashSet<(String, u64, String, String)>,
+    /// Where the definitions of the last refresh were read. Statements up to there may be in effect already.
+    read_at: Option<LogPlace>,
+}
+
+impl Replay<'_> {
+    fn apply(&mut self, number: usize, record: &HistoryRecord) -> Result<(), Error> {
+        if !self.options.prefer_ddl && !record.table_changes.is_empty() {
+            for change in &record.table_changes {
+                self.apply_image(change);
+                self.note_origin(number, change);
+            }
+            self.report.applied += 1;
+        } else if let Some(ddl) = &record.ddl {
+            self.apply_statement(number, record, ddl)?;
+        } else {
+            self.report.without_effect += 1;
+        }
+        let head = record.position.holdfast.as_ref().and_then(|ours| ours.refresh_head.as_deref());
+        if let Some(head) = head {
+            self.read_at = LogPlace::parse(head);
+        }
+        Ok(())
+    }
+
+    fn apply_image(&mut self, change: &TableChange) {
+        match change {
+            TableChange::Create(table) => {
+                self.tables.put(table.clone());
+            }
+            TableChange::Alter { table, previous } => {
+                if let Some(previous) = previous {
+                    self.tables.remove(previous);
+                }
+                self.tables.put(table.clone());
+            }
+            TableChange::Drop(id) => {
+                self.tables.remove(id);
+            }
+        }
+    }
+
+    fn apply_statement(
+        &mut self,
+        number: usize,
+        record: &HistoryRecord,
+        ddl: &str,
+    ) -> Result<(), Error> {
+        if self.options.ddl_filter.is_some_and(|filter| filter(ddl)) {
+            self.report.without_effect += 1;
+            return Ok(());
+        }
+        if record.position.snapshot.is_none() {
+            let place = (record.position.file.clone(), record.position.pos);
+            if !self.statements.insert((
+                place.0,
+                place.1,
+                record.database_name.clone(),
+                ddl.to_owned(),
+            )) {
+                self.report.duplicates += 1;
+                return Ok(());
+            }
+        }
+        let context = DdlContext {
+            database: Some(record.database_name.clone()).filter(|name| !name.is_empty()),
+            definitions_are_ahead: self
+                .read_at
+                .as_ref()
+                .is_some_and(|head| head.is_at_or_after(&record.position)),
+            ..self.options.ddl.clone()
+        };
+        match apply_statement(ddl, &context, &mut self.tables) {
+            Ok(events) => {
+                for change in events.iter().flat_map(|event| &event.changes) {
+                    self.note_origin(number, change);
+                }
+                self.report.applied += 1;
+                Ok(())
+            }
+            Err(error) if self.options.skip_unparseable => {
+                self.report.unparseable += 1;
+                tracing::warn!(
+                    record = number,
+                    binlog_file = %record.position.file,
+                    binlog_position = record.position.pos,
+                    error = %error,
+                    "a statement of the schema history cannot be applied and is left out"
+                );
+                Ok(())
+            }
+            Err(source) => Err(Error::Statement {
+                record: number,
+                file: record.position.file.clone(),
+                position: record.position.pos,
+                source: Box::new(source),
+            }),
+        }
+    }
+
+    fn note_origin(&mut self, number: usize, change: &TableChange) {
+        match change {
+            TableChange::Create(table) => {
+                self.report.origins.insert(table.id.clone(), number);
+            }
+            TableChange::Alter { table, previous } => {
+                if let Some(previous) = previous {
+                    self.report.origins.remove(previous);
+                }
+                self.report.origins.insert(table.id.clone(), number);
+            }
+            TableChange::Drop(id) => {
+                self.report.origins.remove(id);
+            }
+        }
+    }
+}
+
+fn log_skip(record: &HistoryRecord, skipped: &SkippedRecord, warned: &mut BTreeSet<TableId>) {
+    let SkippedRecord { record: number, verdict, tables } = skipped;
+    tracing::debug!(record = number, rule = %verdict.rule, why = verdict.why, "history record is beyond the offset");
+    if !verdict.suspicious {
+        return;
+    }
+    // A record that names no table is warned about under its database.
+    let unnamed = [TableId::new(record.database_name.clone(), "")];
+    let named = if tables.is_empty() { unnamed.as_slice() } else { tables.as_slice() };
+    for table in named {
+        if warned.insert(table.clone()) {
+            tracing::warn!(
+                table = %table,
+                record = number,
+                binlog_file = %record.position.file,
+                binlog_position = record.position.pos,
+                rule = %verdict.rule,
+                why = verdict.why,
+                "a history record is skipped although its file and position are at or before the offset"
+            );
+        }
+    }
+}
+
+/// Whether a recorded text and a streamed one at the same place are one statement. Debezium records what its parser saw:
+/// without leading comments and the last `;`, clipped at the front, or written anew for one table of a DROP or RENAME.
+fn same_statement(recorded: &str, streamed: &str) -> bool {
+    let plain = |text: &str| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.join(" ").trim_end_matches([';', ' ']).to_lowercase()
+    };
+    let (recorded, streamed) = (plain(recorded), plain(streamed));
+    let rewritten = ["drop table ", "rename table "];
+    !recorded.is_empty()
+        && (streamed.contains(&recorded)
+            || rewritten
+                .iter()
+                .any(|start| recorded.starts_with(start) && streamed.contains(start)))
+}
+
+#[cfg(test)]
+mod tests;
