@@ -262,6 +262,8 @@ const SIGNALS: &str = "signals and incremental snapshots are not there yet; remo
 const NO_KAFKA: &str =
     "the stores there are: a file (FileSchemaHistory, FileOffsetBackingStore) and memory";
 const SCHEMAS_ONLY: &str = "it shows in schemas only, which are not written";
+/// What `schemas.enable` gets; with `Yes`, the three properties of [`SCHEMAS_ONLY`] count too.
+const SCHEMAS: Support = Support::NotYet(&["false"], "records are written without schemas");
 const LINEAGE: &str = "OpenLineage events are not sent";
 const CLIENT: &str = "there is no Kafka client here";
 const MASKS: &str =
@@ -461,11 +463,11 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Engine, "offset.storage.redis.*", Text, None, NotYet(&[], NO_KAFKA), "Redis offsets"),
     key(G::Engine, "offset.storage.configmap.*", Text, None, NotYet(&[], NO_KAFKA), "Kubernetes offsets"),
     key(G::Engine, "offset.storage.rocketmq.*", Text, None, NotYet(&[], NO_KAFKA), "RocketMQ offsets"),
-    key(G::Engine, "schemas.enable", Bool, Some("false"), NotYet(&["false"], "records are written without schemas"), "write schemas with keys and values"),
-    key(G::Engine, "converter.schemas.enable", Bool, Some("false"), NotYet(&["false"], "records are written without schemas"), "the same"),
-    key(G::Engine, "key.converter.schemas.enable", Bool, Some("false"), NotYet(&["false"], "records are written without schemas"), "the same, for keys"),
-    key(G::Engine, "value.converter.schemas.enable", Bool, Some("false"), NotYet(&["false"], "records are written without schemas"), "the same, for values"),
-    key(G::Engine, "header.converter.schemas.enable", Bool, Some("false"), NotYet(&["false"], "records are written without schemas"), "the same, for headers"),
+    key(G::Engine, "schemas.enable", Bool, Some("false"), SCHEMAS, "write schemas with keys and values"),
+    key(G::Engine, "converter.schemas.enable", Bool, Some("false"), SCHEMAS, "the same"),
+    key(G::Engine, "key.converter.schemas.enable", Bool, Some("false"), SCHEMAS, "the same, for keys"),
+    key(G::Engine, "value.converter.schemas.enable", Bool, Some("false"), SCHEMAS, "the same, for values"),
+    key(G::Engine, "header.converter.schemas.enable", Bool, Some("false"), SCHEMAS, "the same, for headers"),
     key(G::Engine, "converter.decimal.format", Text, Some("BASE64"), NotYet(&["BASE64"], "decimals are written as in Debezium's default; decimal.handling.mode has other forms"), "decimals in JSON"),
     key(G::Engine, "key.converter.decimal.format", Text, Some("BASE64"), NotYet(&["BASE64"], "decimals are written as in Debezium's default; decimal.handling.mode has other forms"), "decimals in JSON"),
     key(G::Engine, "value.converter.decimal.format", Text, Some("BASE64"), NotYet(&["BASE64"], "decimals are written as in Debezium's default; decimal.handling.mode has other forms"), "decimals in JSON"),

@@ -78,6 +78,8 @@ pub struct Config {
     pub guardrail: Option<(u32, GuardrailAction)>,
     /// `topic.*`: all topic names.
     pub topics: TopicNaming,
+    /// `schema.name.adjustment.mode`: names of schemas, which only records with schemas show.
+    pub schema_names: NameAdjustment,
     /// `field.name.adjustment.mode`: fields of keys and values.
     pub field_names: NameAdjustment,
     /// How values are written.
@@ -529,6 +531,9 @@ impl<'a> Checked<'a> {
                 },
             ),
             topics: self.topics(&topic_prefix),
+            schema_names: self
+                .parsed("schema.name.adjustment.mode", modes::adjustment)
+                .unwrap_or_default(),
             field_names: self
                 .parsed("field.name.adjustment.mode", modes::adjustment)
                 .unwrap_or_default(),

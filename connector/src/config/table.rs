@@ -1,12 +1,10 @@
 //! What a configuration means for one table.
 
-use std::borrow::Cow;
-
 use holdfast_history::Table;
 
 use super::Config;
-use crate::convert::ColumnSelection;
-use crate::topic::NameAdjustment;
+use crate::convert::{ColumnSelection, FieldNaming};
+use crate::topic::DataTopic;
 
 impl Config {
     /// Which columns of `table` go into `before` and `after` (`column.include.list`, `column.exclude.list`) and into
@@ -24,23 +22,10 @@ impl Config {
         ColumnSelection { value, key }
     }
 
-    /// `table` with its columns named as fields of records are (`field.name.adjustment.mode`). Take the
-    /// [`column_selection`](Self::column_selection) before: lists and keys go by the names that the table has.
+    /// How the fields of records on `topic` are named (`field.name.adjustment.mode`, and the key field of the topic).
     #[must_use]
-    pub fn with_field_names<'t>(&self, table: &'t Table) -> Cow<'t, Table> {
-        match self.field_names {
-            NameAdjustment::None => Cow::Borrowed(table),
-            adjustment @ (NameAdjustment::Avro | NameAdjustment::AvroUnicode) => {
-                let mut table = table.clone();
-                for column in &mut table.columns {
-                    column.name = adjustment.field(&column.name);
-                }
-                for name in &mut table.primary_key {
-                    *name = adjustment.field(name);
-                }
-                Cow::Owned(table)
-            }
-        }
+    pub fn field_naming(&self, topic: &DataTopic) -> FieldNaming {
+        FieldNaming { adjustment: self.field_names, key_field: topic.key_field.clone() }
     }
 }
 
@@ -53,6 +38,7 @@ mod tests {
 
     use super::*;
     use crate::config::Properties;
+    use crate::topic::NameAdjustment;
 
     fn config(key: &str, value: &str) -> Config {
         let properties: Properties = [
@@ -107,19 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_named_as_avro_allows() {
-        let table = table();
+    fn fields_are_named_as_the_configuration_and_the_topic_say() {
+        let config = config("field.name.adjustment.mode", "avro_unicode");
+        let mut topic = config.topics.data(&table().id).unwrap();
+        topic.key_field = Some(("shard".to_owned(), "t1".to_owned()));
+        let naming = config.field_naming(&topic);
         assert_eq!(
-            config("include.query", "false").with_field_names(&table),
-            Cow::Borrowed(&table)
-        );
-        let renamed = config("field.name.adjustment.mode", "avro_unicode")
-            .with_field_names(&table)
-            .into_owned();
-        assert_eq!(renamed.columns[1].name, "a_u002db");
-        assert_eq!(
-            (renamed.columns[0].name.as_str(), renamed.primary_key),
-            ("id", vec!["id".to_owned()])
+            naming,
+            FieldNaming { adjustment: NameAdjustment::AvroUnicode, key_field: topic.key_field }
         );
     }
 }
