@@ -78,7 +78,7 @@ cases! {
 }
 
 /// Those of `data.rs`.
-const DATA: &[&str] = &["121-gtid-set-algebra"];
+const DATA: &[&str] = &["121-gtid-set-algebra", "137-ddl-corpus-2"];
 
 fn run(folder: &str) {
     let case = Case::load(paths::tests("cases").join(folder)).unwrap();
