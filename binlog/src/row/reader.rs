@@ -229,23 +229,15 @@ fn image<'a, S: RowSink<'a>>(
     }
     let nulls = rows.take(steps.len().div_ceil(8), "null bitmap").map_err(|error| (None, error))?;
     for ((block, steps), nulls) in steps.chunks(8).enumerate().zip(nulls) {
-        let first = block * 8;
-        if *nulls == 0 {
-            for (offset, step) in steps.iter().enumerate() {
-                let column = first + offset;
+        let mut nulls = u32::from(*nulls);
+        for (column, step) in (block * 8..).zip(steps) {
+            if nulls & 1 == 0 {
                 step.read(rows, |value| sink.value(side, column, value))
                     .map_err(|error| (Some(column), error))?;
+            } else {
+                sink.value(side, column, Value::Null);
             }
-        } else {
-            for (offset, step) in steps.iter().enumerate() {
-                let column = first + offset;
-                if nulls >> offset & 1 == 1 {
-                    sink.value(side, column, Value::Null);
-                } else {
-                    step.read(rows, |value| sink.value(side, column, value))
-                        .map_err(|error| (Some(column), error))?;
-                }
-            }
+            nulls >>= 1;
         }
     }
     Ok(())

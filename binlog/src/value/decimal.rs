@@ -54,12 +54,16 @@ impl<'a> Decimal<'a> {
         len: u8,
     ) -> Result<Self, DecodeError> {
         let bytes = cursor.take(len.into(), "decimal")?;
-        for (value, digits) in Groups::new(bytes, precision, scale) {
-            if value >= power(digits) {
-                return Err(DecodeError::Invalid { field: "decimal digits", value: value.into() });
+        if small_unscaled(bytes, precision, scale).is_some() {
+            return Ok(Self::Packed { bytes, precision, scale });
+        }
+        match Groups::new(bytes, precision, scale).find(|(value, digits)| *value >= power(*digits))
+        {
+            None => Ok(Self::Packed { bytes, precision, scale }),
+            Some((value, _)) => {
+                Err(DecodeError::Invalid { field: "decimal digits", value: value.into() })
             }
         }
-        Ok(Self::Packed { bytes, precision, scale })
     }
 
     /// Parses the packed decimal of a binary JSON document, whose precision may count leading zeros.
@@ -106,22 +110,14 @@ impl<'a> Decimal<'a> {
     pub fn to_i128(&self) -> Option<i128> {
         match *self {
             Self::Packed { bytes, precision, scale } => {
-                let size = if precision <= 18 {
-                    // 18 digits fit 64 bits.
-                    let small = Groups::new(bytes, precision, scale).fold(
-                        0,
-                        |sum: u64, (value, digits)| {
-                            sum * u64::from(power(digits)) + u64::from(value)
-                        },
-                    );
-                    i128::from(small)
-                } else {
-                    Groups::new(bytes, precision, scale).try_fold(
+                let size = match small_unscaled(bytes, precision, scale) {
+                    Some(small) => small.into(),
+                    None => Groups::new(bytes, precision, scale).try_fold(
                         0,
                         |sum: i128, (value, digits)| {
                             sum.checked_mul(power(digits).into())?.checked_add(value.into())
                         },
-                    )?
+                    )?,
                 };
                 Some(if packed_sign(bytes) { -size } else { size })
             }
@@ -230,13 +226,58 @@ fn checked_len(precision: u8, max_precision: u8, scale: u8) -> Result<u8, Decode
     Ok(side(precision - scale) + side(scale))
 }
 
+/// The unscaled size of a number of at most 8 bytes (18 digits), read as one integer and taken apart from the right.
+/// `None` for a longer one and for bad digits.
+#[inline(always)]
+fn small_unscaled(bytes: &[u8], precision: u8, scale: u8) -> Option<u64> {
+    let mut packed = match bytes {
+        [] => return None,
+        [a] => u64::from(*a),
+        [a, b] => u16::from_be_bytes([*a, *b]).into(),
+        [a, b, c] => u32::from_be_bytes([0, *a, *b, *c]).into(),
+        _ if bytes.len() > 8 => return None,
+        _ => {
+            // Two halves that overlap.
+            let first = u64::from(u32::from_be_bytes(*bytes.first_chunk()?));
+            let last = u64::from(u32::from_be_bytes(*bytes.last_chunk()?));
+            first << (8 * (bytes.len() - 4)) | last
+        }
+    };
+    let bits = 8 * bytes.len();
+    let sign = 1 << (bits - 1);
+    if packed & sign == 0 {
+        packed = !packed & (u64::MAX >> (64 - bits));
+    }
+    packed &= !sign;
+
+    let before = precision.checked_sub(scale)?;
+    let (mut sum, mut place, mut valid) = (0_u64, 1_u64, true);
+    let mut push = |bits: u32, power: u32| {
+        let value = packed & ((1 << bits) - 1);
+        packed >>= bits;
+        sum = sum.wrapping_add(value.wrapping_mul(place));
+        place = place.wrapping_mul(power.into());
+        valid &= value < power.into();
+    };
+    let part = |digits: u8| (8 * u32::from(digit_bytes(digits)), power(digits));
+    let (bits, limit) = part(scale % GROUP);
+    push(bits, limit);
+    for _ in 0..scale / GROUP + before / GROUP {
+        push(32, POWERS[9]);
+    }
+    let (bits, limit) = part(before % GROUP);
+    push(bits, limit);
+    valid.then_some(sum)
+}
+
 /// The groups of a packed number from the left, as (value, number of digits). Ends early when bytes are missing.
 #[derive(Clone)]
 struct Groups<'a> {
     bytes: &'a [u8],
-    /// Flips the bits of a negative number; the sign bit of the first byte besides.
-    mask: u8,
-    first: u8,
+    /// Flips the bits of a negative number.
+    mask: u32,
+    /// The sign bit, in the first byte of the first group only.
+    sign: u32,
     /// Digits still to come before the point, then after it.
     before: u8,
     after: u8,
@@ -245,8 +286,21 @@ struct Groups<'a> {
 impl<'a> Groups<'a> {
     #[inline]
     fn new(bytes: &'a [u8], precision: u8, scale: u8) -> Self {
-        let mask = if packed_sign(bytes) { 0xff } else { 0 };
-        Self { bytes, mask, first: 0x80, before: precision.saturating_sub(scale), after: scale }
+        let mask = if packed_sign(bytes) { u32::MAX } else { 0 };
+        let before = precision.saturating_sub(scale);
+        Self { bytes, mask, sign: 0x8000_0000, before, after: scale }
+    }
+
+    /// Takes a group of `N` bytes.
+    #[inline]
+    fn group<const N: usize>(&mut self) -> Option<u32> {
+        let (group, rest) = self.bytes.split_first_chunk::<N>()?;
+        self.bytes = rest;
+        let value = group.iter().fold(0, |value, byte| value << 8 | u32::from(*byte));
+        let unused = 32 - 8 * N;
+        let value = (value ^ self.mask ^ self.sign >> unused) & u32::MAX >> unused;
+        self.sign = 0;
+        Some(value)
     }
 }
 
@@ -268,16 +322,13 @@ impl Iterator for Groups<'_> {
             self.after -= digits;
             digits
         };
-        if digits == 0 {
-            return None;
-        }
-        let (group, rest) = self.bytes.split_at_checked(digit_bytes(digits).into())?;
-        self.bytes = rest;
-        let mut value = 0;
-        for byte in group {
-            value = value << 8 | u32::from(byte ^ self.mask ^ self.first);
-            self.first = 0;
-        }
+        let value = match digits {
+            0 => return None,
+            1 | 2 => self.group::<1>()?,
+            3 | 4 => self.group::<2>()?,
+            5 | 6 => self.group::<3>()?,
+            _ => self.group::<4>()?,
+        };
         Some((value, digits))
     }
 }

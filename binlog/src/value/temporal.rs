@@ -23,13 +23,13 @@ impl Date {
     /// Reads the 3-byte form of DATE and NEWDATE: day in 5 bits, month in 4, year in 15, little-endian.
     #[inline]
     pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Self, DecodeError> {
-        let packed = cursor.u24_le("date")?;
+        let packed = u64::from(cursor.u24_le("date")?);
         Self::from_parts(packed >> 9, packed >> 5 & 15, packed & 31)
     }
 
     /// Checks the parts against the documented ranges.
     #[inline]
-    pub(crate) fn from_parts(year: u32, month: u32, day: u32) -> Result<Self, DecodeError> {
+    pub(crate) fn from_parts(year: u64, month: u64, day: u64) -> Result<Self, DecodeError> {
         if year > 9999 || month > 12 || day > 31 {
             return Err(out_of_range("date", year, month, day));
         }
@@ -51,13 +51,13 @@ impl Date {
         if self.day == 0 || self.day > days_in_month(self.year, self.month) {
             return None;
         }
-        // The year is counted from March, so that the leap day is its last.
+        // The year is counted from March, so that the leap day is its last; 400 years more keep it above zero.
         let shifted = self.month < 3;
-        let year = i64::from(self.year) - i64::from(shifted);
-        let month = i64::from(self.month) + if shifted { 9 } else { -3 };
-        let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-        let day_of_year = (153 * month + 2) / 5 + i64::from(self.day) - 1;
-        Some(365 * year + leap_days + day_of_year - 719_468)
+        let year = u32::from(self.year) + 400 - u32::from(shifted);
+        let month = (u32::from(self.month) + 9) % 12;
+        let day_of_year = (153 * month + 2) / 5 + u32::from(self.day) - 1;
+        let days = 365 * year + year / 4 - year / 100 + year / 400 + day_of_year;
+        Some(i64::from(days) - (719_468 + 146_097))
     }
 }
 
@@ -135,15 +135,19 @@ impl DateTime {
     /// the fraction.
     #[inline]
     pub(crate) fn read(cursor: &mut Cursor<'_>, fsp: u8) -> Result<Self, DecodeError> {
-        let [a, b, c, d, e] = cursor.array("datetime")?;
-        let micro = read_fraction(cursor, fsp, "datetime fraction")?;
-        let high = u32::from_be_bytes([0, a, b, c]);
-        let low = u32::from_be_bytes([0, c, d, e]);
-        // The third byte is in both: it ends the day and starts the hour.
-        let year_month = high >> 6 & 0x1_ffff;
-        let (day, hour) = (high >> 1 & 31, low >> 12 & 31);
-        let (minute, second) = (low >> 6 & 63, low & 63);
-        if a & 0x80 == 0 || hour > 23 || minute > 59 || second > 59 {
+        let (packed, micro) = if fsp > 4 {
+            // Date, clock and fraction in one read.
+            let all = u64::from_be_bytes(cursor.array("datetime")?);
+            (all >> 24, micros(all & 0xff_ffff, 1, "datetime fraction")?)
+        } else {
+            let [a, b, c, d, e] = cursor.array("datetime")?;
+            let packed = u64::from_be_bytes([0, 0, 0, a, b, c, d, e]);
+            (packed, read_fraction(cursor, fsp, "datetime fraction")?)
+        };
+        let year_month = packed >> 22 & 0x1_ffff;
+        let (day, hour) = (packed >> 17 & 31, packed >> 12 & 31);
+        let (minute, second) = (packed >> 6 & 63, packed & 63);
+        if packed >> 39 == 0 || hour > 23 || minute > 59 || second > 59 {
             return Err(out_of_range("datetime", hour, minute, second));
         }
         Ok(Self {
@@ -159,12 +163,10 @@ impl DateTime {
     /// Reads the form before MySQL 5.6.4: the decimal number `YYYYMMDDHHMMSS` in 64 bits.
     pub(crate) fn read_old(cursor: &mut Cursor<'_>) -> Result<Self, DecodeError> {
         let packed = cursor.u64_le("datetime")?;
-        let invalid = DecodeError::Invalid { field: "datetime", value: packed };
-        let date = u32::try_from(packed / 1_000_000).map_err(|_| invalid)?;
-        let clock = u32::try_from(packed % 1_000_000).map_err(|_| invalid)?;
+        let (date, clock) = (packed / 1_000_000, packed % 1_000_000);
         let (hour, minute, second) = (clock / 10_000, clock / 100 % 100, clock % 100);
         if hour > 23 || minute > 59 || second > 59 {
-            return Err(invalid);
+            return Err(DecodeError::Invalid { field: "datetime", value: packed });
         }
         Ok(Self {
             date: Date::from_parts(date / 10_000, date / 100 % 100, date % 100)?,
@@ -242,19 +244,24 @@ fn read_fraction(
     fsp: u8,
     field: &'static str,
 ) -> Result<u32, DecodeError> {
-    let micros = match fsp.div_ceil(2) {
-        0 => return Ok(0),
-        1 => u32::from(cursor.u8(field)?) * 10_000,
-        2 => u32::from(u16::from_be_bytes(cursor.array(field)?)) * 100,
+    match fsp.div_ceil(2) {
+        0 => Ok(0),
+        1 => micros(cursor.u8(field)?.into(), 10_000, field),
+        2 => micros(u16::from_be_bytes(cursor.array(field)?).into(), 100, field),
         _ => {
             let [a, b, c] = cursor.array(field)?;
-            u32::from_be_bytes([0, a, b, c])
+            micros(u32::from_be_bytes([0, a, b, c]).into(), 1, field)
         }
-    };
-    if micros > 999_999 {
-        return Err(DecodeError::Invalid { field, value: micros.into() });
     }
-    Ok(micros)
+}
+
+/// A fraction in units of so many microseconds, checked to be below a second.
+#[inline]
+fn micros(fraction: u64, unit: u64, field: &'static str) -> Result<u32, DecodeError> {
+    match u32::try_from(fraction * unit) {
+        Ok(micros @ ..1_000_000) => Ok(micros),
+        _ => Err(DecodeError::Invalid { field, value: fraction }),
+    }
 }
 
 /// Days of a month, 0 for a month that does not exist.
@@ -272,17 +279,17 @@ fn days_in_month(year: u16, month: u8) -> u8 {
 
 /// The error for parts outside their ranges; the value shows all three as one decimal number.
 #[cold]
-fn out_of_range(field: &'static str, a: u32, b: u32, c: u32) -> DecodeError {
-    let value = u64::from(a) * 10_000 + u64::from(b) * 100 + u64::from(c);
+fn out_of_range(field: &'static str, a: u64, b: u64, c: u64) -> DecodeError {
+    let value = a * 10_000 + b * 100 + c;
     DecodeError::Invalid { field, value }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "callers have checked the range")]
-const fn narrow8(value: u32) -> u8 {
+const fn narrow8(value: u64) -> u8 {
     value as u8
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "callers have checked the range")]
-const fn narrow16(value: u32) -> u16 {
+const fn narrow16(value: u64) -> u16 {
     value as u16
 }
