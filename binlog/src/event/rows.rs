@@ -176,3 +176,52 @@ impl<'a> RowsEvent<'a> {
         RowReader::new(self, table)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V2: &[u8] = b"\x07\0\0\0\0\0\x01\0\x05\0abc\x09\xff\x01\x03\x00rest";
+
+    #[test]
+    fn an_update_has_two_bitmaps_and_its_extra_information() {
+        let event =
+            RowsEvent::parse(RowsKind::Update, RowsVersion::V2, TableIdWidth::Six, V2).unwrap();
+        assert_eq!((event.table_id(), event.column_count()), (7, 9));
+        assert!(event.ends_statement());
+        assert_eq!(event.extra(), b"abc");
+        assert_eq!(event.before_columns().unwrap().count_ones(), 9);
+        assert_eq!(format!("{:?}", event.after_columns().unwrap()), "{0, 1}");
+        assert_eq!(event.rows_bytes(), b"rest");
+        assert_eq!(event.with_rows(b"other").rows_bytes(), b"other");
+    }
+
+    #[test]
+    fn every_short_header_is_an_error() {
+        for len in 0..V2.len() - 4 {
+            let parsed =
+                RowsEvent::parse(RowsKind::Update, RowsVersion::V2, TableIdWidth::Six, &V2[..len]);
+            assert!(matches!(parsed, Err(DecodeError::Truncated { .. })), "{len}");
+        }
+    }
+
+    #[test]
+    fn the_first_version_has_no_extra_information() {
+        let body = b"\x07\0\0\0\0\0\x02\x01\0\x05";
+        let event =
+            RowsEvent::parse(RowsKind::Write, RowsVersion::V1, TableIdWidth::Four, body).unwrap();
+        assert_eq!((event.table_id(), event.flags(), event.column_count()), (7, 0, 2));
+        assert!(!event.ends_statement());
+        assert_eq!(event.before_columns().map(|columns| columns.len()), None);
+        assert!(event.after_columns().unwrap().contains(0));
+    }
+
+    #[test]
+    fn an_extra_length_below_its_own_size_is_an_error() {
+        let body = b"\x07\0\0\0\0\0\x01\0\x01\0\x01\x01";
+        assert_eq!(
+            RowsEvent::parse(RowsKind::Write, RowsVersion::V2, TableIdWidth::Six, body).map(|_| ()),
+            Err(DecodeError::Invalid { field: "extra row information length", value: 1 })
+        );
+    }
+}

@@ -540,3 +540,145 @@ fn is_character(kind: WireType, dialect: Dialect) -> bool {
 const fn is_enum_or_set(kind: WireType) -> bool {
     matches!(kind, WireType::Enum { .. } | WireType::Set { .. })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `d.t`: INT, VARCHAR(100), ENUM, POINT, SET, BIGINT, CHAR(255) in utf8mb4, VECTOR; the second is NOT NULL.
+    const BODY: &[u8] =
+        b"\x07\x01\0\0\0\0\x01\0\x01d\0\x02t\xff\0\x08\x03\x0f\xfe\xff\xfe\x08\xfe\xf2\
+        \x0a\x90\x01\xf7\x01\x04\xf8\x01\xce\xfc\x04\xfd";
+
+    fn parse(optional: &[u8]) -> TableMap {
+        TableMap::parse(&[BODY, optional].concat(), TableIdWidth::Six).unwrap()
+    }
+
+    #[test]
+    fn the_columns_have_their_types_and_metadata() {
+        let map = parse(&[]);
+        assert_eq!((map.table_id(), map.flags()), (0x107, 1));
+        assert_eq!((map.database(), map.table()), ("d", "t\u{fffd}"));
+        let types: Vec<_> = map.columns().iter().map(|column| column.wire_type).collect();
+        assert_eq!(
+            types,
+            [
+                WireType::Long,
+                WireType::VarChar { max_bytes: 400 },
+                WireType::Enum { bytes: 1 },
+                WireType::Geometry { length_bytes: 4 },
+                WireType::Set { bytes: 1 },
+                WireType::LongLong,
+                WireType::String { max_bytes: 1020 },
+                WireType::Vector { length_bytes: 4 },
+            ]
+        );
+        assert_eq!(map.column(4).map(|column| column.code), Some(254));
+        assert!(map.column(0).unwrap().nullable && !map.column(1).unwrap().nullable);
+        assert_eq!((map.column_count(), map.column(8)), (8, None));
+        assert_eq!(map.plan().map(RowPlan::column_count), Ok(8));
+        assert!(map.same_as(BODY) && !map.same_as(&BODY[1..]));
+    }
+
+    #[test]
+    fn every_short_body_is_an_error() {
+        for len in 0..BODY.len() {
+            let error = TableMap::parse(&BODY[..len], TableIdWidth::Six).unwrap_err();
+            assert!(matches!(error, DecodeError::Truncated { .. }), "{len}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn old_logs_have_table_ids_of_four_bytes() {
+        let body = [&BODY[..4], &BODY[6..]].concat();
+        let width = TableIdWidth::from_post_header_len(6);
+        assert_eq!(TableMap::parse(&body, width).unwrap().table_id(), 0x107);
+        assert_eq!(TableIdWidth::from_post_header_len(8), TableIdWidth::Six);
+    }
+
+    #[test]
+    fn short_metadata_is_an_error() {
+        let body = b"\x07\0\0\0\0\0\x01\0\x01d\0\x01t\0\x02\x0f\x0f\x03\x01\0\x01\x03";
+        assert_eq!(
+            TableMap::parse(body, TableIdWidth::Six).unwrap_err(),
+            DecodeError::Truncated { field: "column metadata", needed: 2, left: 1 }
+        );
+    }
+
+    #[test]
+    fn a_column_count_beyond_the_body_allocates_nothing() {
+        let body = b"\x07\0\0\0\0\0\x01\0\x01d\0\x01t\0\xfe\xff\xff\xff\xff\xff\xff\xff\x7f";
+        assert!(matches!(
+            TableMap::parse(body, TableIdWidth::Six),
+            Err(DecodeError::Truncated { field: "column types", .. })
+        ));
+    }
+
+    #[test]
+    fn full_metadata_is_resolved_per_column() {
+        let optional = [
+            // Signedness of columns 0 and 5.
+            &b"\x01\x01\x40"[..],
+            // Default collation 255, the second character column 8.
+            b"\x02\x05\xfc\xff\x00\x01\x08",
+            // Enum and set: 63 and 255.
+            b"\x0b\x04\x3f\xfc\xff\x00",
+            b"\x04\x11\x01a\x01b\x01c\x01d\x01e\x01f\x01g\x02\xc3\xa9",
+            b"\x05\x03\x01\x01x",
+            b"\x06\x05\x02\x01y\x01z",
+            b"\x07\x01\x01",
+            b"\x09\x04\x05\x00\x01\x0a",
+            b"\x0c\x01\xfe",
+            b"\x0d\x03\xfc\x00\x08",
+            // A type of the future.
+            b"\x63\x02ab",
+        ]
+        .concat();
+        let map = parse(&optional);
+        let metadata = map.optional_metadata(Dialect::MySql).unwrap();
+        let column = |index: usize| &metadata.columns[index];
+        assert_eq!(column(0).unsigned, Some(false));
+        assert_eq!(column(5).unsigned, Some(true));
+        assert_eq!(column(1).unsigned, None);
+        assert_eq!((column(1).collation, column(6).collation), (Some(255), Some(8)));
+        assert_eq!((column(2).collation, column(4).collation), (Some(63), Some(255)));
+        assert_eq!(column(0).name.as_deref(), Some("a"));
+        assert_eq!(column(7).name.as_deref(), Some("é"));
+        assert_eq!(column(2).labels, Some(vec![&b"y"[..], b"z"]));
+        assert_eq!(column(4).labels, Some(vec![&b"x"[..]]));
+        assert_eq!((column(3).geometry_type, column(0).geometry_type), (Some(1), None));
+        assert_eq!(column(7).dimensions, Some(2048));
+        assert_eq!((column(6).visible, column(7).visible), (Some(true), Some(false)));
+        assert_eq!(
+            metadata.primary_key,
+            Some(vec![KeyPart { column: 5, prefix: 0 }, KeyPart { column: 1, prefix: 10 }])
+        );
+        // MariaDB counts the POINT as the second character column.
+        let metadata = map.optional_metadata(Dialect::MariaDb).unwrap();
+        assert_eq!(metadata.columns[3].collation, Some(8));
+        assert_eq!(metadata.columns[6].collation, Some(255));
+    }
+
+    #[test]
+    fn metadata_that_does_not_fit_the_columns_is_an_error_of_its_own() {
+        let table: [&[u8]; 9] = [
+            b"\x01\x00",
+            b"\x01\x02\x00\x00",
+            b"\x02\x03\x08\x02\x09",
+            b"\x03\x01\x08",
+            b"\x04\x02\x01a",
+            b"\x05\x02\x05a",
+            b"\x08\x01\x08",
+            b"\x08\x05",
+            b"\x63\xfd",
+        ];
+        for optional in table {
+            let map = parse(optional);
+            assert!(map.plan().is_ok());
+            assert!(map.optional_metadata(Dialect::MySql).is_err(), "{optional:x?}");
+        }
+        let simple = parse(b"\x08\x02\x05\x00");
+        let key = simple.optional_metadata(Dialect::MySql).unwrap().primary_key.unwrap();
+        assert_eq!(key.iter().map(|part| part.column).collect::<Vec<_>>(), [5, 0]);
+    }
+}

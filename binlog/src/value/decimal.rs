@@ -429,3 +429,217 @@ fn digit_bytes(digits: u8) -> u8 {
 fn power(digits: u8) -> u32 {
     POWERS.get(usize::from(digits)).copied().unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Packs decimal text the slow way: digit strings cut into groups.
+    fn pack(text: &str, precision: u8, scale: u8) -> Vec<u8> {
+        let (negative, text) = text.strip_prefix('-').map_or((false, text), |text| (true, text));
+        let (before, after) = text.split_once('.').unwrap_or((text, ""));
+        let before = before.trim_start_matches('0');
+        let before = before.trim_start_matches('0');
+        let before = format!("{before:0>0$}", usize::from(precision - scale));
+        let after = format!("{after:0<0$}", usize::from(scale));
+        let (part, groups) = before.split_at(before.len() % 9);
+        let mut bytes = Vec::new();
+        let pieces = std::iter::once(part.as_bytes())
+            .chain(groups.as_bytes().chunks(9))
+            .chain(after.as_bytes().chunks(9));
+        for digits in pieces {
+            let value: u32 = digits.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
+            bytes.extend(&value.to_be_bytes()[4 - usize::from(DIGIT_BYTES[digits.len()])..]);
+        }
+        bytes[0] |= 0x80;
+        if negative {
+            bytes.iter_mut().for_each(|byte: &mut u8| *byte = !*byte);
+        }
+        bytes
+    }
+
+    fn read(bytes: &[u8], precision: u8, scale: u8) -> Result<Decimal<'_>, DecodeError> {
+        Decimal::read(
+            &mut Cursor::new(bytes),
+            precision,
+            scale,
+            packed_len(precision, scale).unwrap(),
+        )
+    }
+
+    fn text(decimal: &Decimal<'_>) -> String {
+        let mut out = Vec::new();
+        decimal.write_text(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    fn unscaled(decimal: &Decimal<'_>) -> Vec<u8> {
+        let mut out = Vec::new();
+        decimal.write_unscaled_be(&mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn the_bytes_of_a_server_read_as_its_number() {
+        let decimal = read(&[0x7c, 0x18, 0x9c], 5, 2).unwrap();
+        assert_eq!(text(&decimal), "-999.99");
+        assert_eq!(decimal.to_i128(), Some(-99_999));
+        assert_eq!(unscaled(&decimal), [0xfe, 0x79, 0x61]);
+        assert!(decimal.is_negative() && !decimal.is_zero());
+    }
+
+    #[test]
+    fn numbers_keep_their_scale_and_lose_leading_zeros() {
+        let table = [
+            ("0", 1, 0, "0", 0),
+            ("-0", 5, 2, "0.00", 0),
+            ("1.5", 5, 2, "1.50", 150),
+            ("-0.5", 30, 30, "-0.500000000000000000000000000000", -5 * 10_i128.pow(29)),
+            ("0.05", 2, 2, "0.05", 5),
+            ("1000000000", 10, 0, "1000000000", 1_000_000_000),
+            ("1000000001.01", 12, 2, "1000000001.01", 100_000_000_101),
+            (
+                "-123456789012.345678901",
+                21,
+                9,
+                "-123456789012.345678901",
+                -123_456_789_012_345_678_901,
+            ),
+            ("999999999999999999", 18, 0, "999999999999999999", 10_i128.pow(18) - 1),
+            (
+                "99999999999999999999999999999999999999",
+                38,
+                0,
+                "99999999999999999999999999999999999999",
+                10_i128.pow(38) - 1,
+            ),
+        ];
+        for (given, precision, scale, printed, number) in table {
+            let packed = pack(given, precision, scale);
+            let decimal = read(&packed, precision, scale).unwrap();
+            assert_eq!(text(&decimal), printed);
+            assert_eq!(decimal.to_i128(), Some(number), "{given}");
+            assert_eq!(decimal.is_zero(), number == 0);
+            assert_eq!(decimal.is_negative(), number < 0);
+            assert_eq!(Decimal::Text(printed.as_bytes()).to_i128(), Some(number));
+            for len in 0..packed.len() {
+                assert!(matches!(
+                    read(&packed[..len], precision, scale),
+                    Err(DecodeError::Truncated { field: "decimal", .. })
+                ));
+            }
+        }
+    }
+
+    #[test]
+    fn sixty_five_digits_print_and_convert() {
+        let nines = "9".repeat(65);
+        for (given, scale) in [
+            (nines.clone(), 0),
+            (format!("-{nines}"), 0),
+            (format!("-{}.{}", "9".repeat(35), "9".repeat(30)), 30),
+        ] {
+            let packed = pack(&given, 65, scale);
+            let decimal = read(&packed, 65, scale).unwrap();
+            assert_eq!(text(&decimal), given);
+            assert_eq!(decimal.to_i128(), None);
+            let bytes = unscaled(&decimal);
+            // 10^65 - 1 has 216 bits, so the sign takes a byte of its own.
+            assert_eq!(bytes.len(), 28);
+            assert_eq!(bytes[0], if decimal.is_negative() { 0xff } else { 0 });
+            assert_eq!(bytes, unscaled(&Decimal::Text(given.as_bytes())));
+        }
+    }
+
+    #[test]
+    fn unscaled_bytes_are_as_few_as_hold_the_sign() {
+        let table: [(&str, &[u8]); 8] = [
+            ("0", &[0]),
+            ("-0", &[0]),
+            ("127", &[0x7f]),
+            ("128", &[0, 0x80]),
+            ("-128", &[0x80]),
+            ("-129", &[0xff, 0x7f]),
+            ("-1", &[0xff]),
+            ("65536", &[1, 0, 0]),
+        ];
+        for (given, bytes) in table {
+            assert_eq!(unscaled(&Decimal::Text(given.as_bytes())), bytes, "{given}");
+            assert_eq!(unscaled(&read(&pack(given, 20, 0), 20, 0).unwrap()), bytes, "{given}");
+        }
+    }
+
+    #[test]
+    fn digits_above_their_group_are_an_error() {
+        // 1 digit in a byte; 9 digits in four; 3 digits before and 2 after the point.
+        let table: [(&[u8], u8, u8, u64); 4] = [
+            (&[0x80 | 10], 1, 0, 10),
+            (&[0x80 | 0x3b, 0x9a, 0xca, 0x00], 9, 0, 1_000_000_000),
+            (&[0x83, 0xe8, 0x00], 5, 2, 1000),
+            (&[0x80, 0x00, 100], 5, 2, 100),
+        ];
+        for (bytes, precision, scale, value) in table {
+            assert_eq!(
+                read(bytes, precision, scale),
+                Err(DecodeError::Invalid { field: "decimal digits", value })
+            );
+        }
+        let mut long = pack(&"9".repeat(40), 40, 0);
+        long[3] = 0xff;
+        assert!(read(&long, 40, 0).is_err());
+    }
+
+    #[test]
+    fn text_that_is_no_number_is_an_error() {
+        for given in ["", "-", ".", "1.2.3", "1e5", "--1", "12a", "NaN"] {
+            let decimal = Decimal::Text(given.as_bytes());
+            assert_eq!(decimal.to_i128(), None, "{given}");
+            assert!(decimal.write_unscaled_be(&mut Vec::new()).is_err(), "{given}");
+        }
+        let long = "9".repeat(100);
+        assert!(Decimal::Text(long.as_bytes()).write_unscaled_be(&mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn a_precision_or_scale_out_of_range_is_an_error() {
+        for (precision, scale) in [(0, 0), (66, 0), (65, 31), (5, 6)] {
+            assert!(packed_len(precision, scale).is_err(), "{precision} {scale}");
+        }
+        assert_eq!(packed_len(65, 30), Ok(30));
+    }
+
+    proptest! {
+        #[test]
+        fn packing_and_reading_gives_the_same_number(
+            number in -(10_i128.pow(38) - 1)..10_i128.pow(38),
+            drop in 0_u32..38,
+            scale in 0_u8..=30,
+        ) {
+            let number = number / 10_i128.pow(drop);
+            let digits = format!("{:0>1$}", number.unsigned_abs(), usize::from(scale) + 1);
+            let (before, after) = digits.split_at(digits.len() - usize::from(scale));
+            let sign = if number < 0 { "-" } else { "" };
+            let point = if scale > 0 { "." } else { "" };
+            let given = format!("{sign}{before}{point}{after}");
+            let precision = u8::try_from(digits.len()).unwrap();
+            let packed = pack(&given, precision, scale);
+            let decimal = read(&packed, precision, scale).unwrap();
+            prop_assert_eq!(text(&decimal), given);
+            prop_assert_eq!(decimal.to_i128(), Some(number));
+        }
+
+        #[test]
+        fn any_bytes_under_any_declaration_do_not_panic(
+            bytes in proptest::collection::vec(any::<u8>(), 0..40),
+            precision: u8,
+            scale: u8,
+        ) {
+            let decimal = Decimal::Packed { bytes: &bytes, precision, scale };
+            text(&decimal);
+            let _ = (decimal.to_i128(), decimal.is_negative());
+            let _ = decimal.write_unscaled_be(&mut Vec::new());
+        }
+    }
+}

@@ -68,3 +68,14 @@ pub enum Value<'a> {
     /// A column that MariaDB stores compressed: [`Self::Bytes`] once decompressed.
     Compressed(Compressed<'a>),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_takes_24_bytes_even_if_it_may_be_absent() {
+        assert_eq!(size_of::<Value<'_>>(), 24);
+        assert_eq!(size_of::<Option<Value<'_>>>(), 24);
+    }
+}

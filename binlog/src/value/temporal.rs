@@ -293,3 +293,185 @@ const fn narrow8(value: u64) -> u8 {
 const fn narrow16(value: u64) -> u16 {
     value as u16
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole<'a, T>(
+        bytes: &'a [u8],
+        read: impl Fn(&mut Cursor<'a>) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
+        for len in 0..bytes.len() {
+            let error = read(&mut Cursor::new(&bytes[..len])).err();
+            assert!(matches!(error, Some(DecodeError::Truncated { .. })), "{len}");
+        }
+        let mut cursor = Cursor::new(bytes);
+        let value = read(&mut cursor);
+        assert!(value.is_err() || cursor.is_empty());
+        value
+    }
+
+    #[test]
+    fn dates_count_days_in_the_proleptic_calendar() {
+        let table = [
+            (1970, 1, 1, Some(0)),
+            (2024, 2, 29, Some(19_782)),
+            (1000, 1, 1, Some(-354_285)),
+            (1, 1, 1, Some(-719_162)),
+            (0, 1, 1, Some(-719_528)),
+            (0, 2, 29, Some(-719_469)),
+            (1582, 10, 14, Some(-141_428)),
+            (9999, 12, 31, Some(2_932_896)),
+            (2000, 2, 29, Some(11_016)),
+            (1900, 2, 29, None),
+            (2023, 2, 29, None),
+            (2024, 2, 30, None),
+            (2024, 4, 31, None),
+            (2024, 0, 1, None),
+            (2024, 1, 0, None),
+            (0, 0, 0, None),
+        ];
+        for (year, month, day, days) in table {
+            let date = Date { year, month, day };
+            assert_eq!(date.days_since_epoch(), days, "{date:?}");
+        }
+        let mut last = Date { year: 0, month: 1, day: 1 }.days_since_epoch().unwrap() - 1;
+        for year in 0..=9999 {
+            for month in 1..=12 {
+                for day in 1..=31 {
+                    if let Some(days) = (Date { year, month, day }).days_since_epoch() {
+                        assert_eq!(days, last + 1);
+                        last = days;
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_packed_date_has_five_four_and_fifteen_bits() {
+        let packed = |year: u32, month: u32, day: u32| {
+            let [a, b, c, _] = (year << 9 | month << 5 | day).to_le_bytes();
+            [a, b, c]
+        };
+        assert_eq!(
+            whole(&packed(2024, 2, 29), Date::read),
+            Ok(Date { year: 2024, month: 2, day: 29 })
+        );
+        assert_eq!(
+            whole(&packed(2024, 0, 0), Date::read),
+            Ok(Date { year: 2024, month: 0, day: 0 })
+        );
+        assert!(whole(&packed(0, 0, 0), Date::read).unwrap().is_zero());
+        assert!(whole(&packed(2024, 13, 1), Date::read).is_err());
+        assert!(whole(&packed(10_000, 1, 1), Date::read).is_err());
+    }
+
+    #[test]
+    fn negative_times_are_the_complement_of_the_whole() {
+        let table: [(&[u8], u8, i64); 10] = [
+            (&[0x80, 0, 0], 0, 0),
+            (&[0x80, 0xc8, 0xb8], 0, 45_296_000_000),
+            (&[0x7f, 0xff, 0xff, 0xff, 0xf6], 3, -1000),
+            (&[0x7f, 0xff, 0xff, 0xff, 0xff, 0xff], 6, -1),
+            (&[0x7f, 0xff, 0xff, 0xf6], 1, -100_000),
+            (&[0x7f, 0xff, 0xff, 0x00], 2, -1_000_000),
+            (&[0x7f, 0xff, 0xff, 0, 0, 0], 6, -1_000_000),
+            (&[0x7f, 0xff, 0xfe, 0xf8, 0x5e, 0xe0], 6, -1_500_000),
+            (&[0xb4, 0x6e, 0xfb, 0x0f, 0x42, 0x3f], 6, 3_020_399_999_999),
+            (&[0x4b, 0x91, 0x05], 0, -3_020_399_000_000),
+        ];
+        for (bytes, fsp, micros) in table {
+            assert_eq!(
+                whole(bytes, |c| Time::read(c, fsp)),
+                Ok(Time { micros, fsp }),
+                "{bytes:x?}"
+            );
+        }
+        // 839 hours, 60 minutes, 100 hundredths of a second.
+        assert!(Time::read(&mut Cursor::new(&[0xb4, 0x70, 0]), 0).is_err());
+        assert!(Time::read(&mut Cursor::new(&[0x80, 0x0f, 0]), 0).is_err());
+        assert!(Time::read(&mut Cursor::new(&[0x80, 0, 0, 100]), 2).is_err());
+    }
+
+    /// The five bytes of a DATETIME2 before its fraction.
+    fn packed(year: u64, month: u64, day: u64, hour: u64, minute: u64, second: u64) -> Vec<u8> {
+        let date = (year * 13 + month) << 5 | day;
+        let clock = hour << 12 | minute << 6 | second;
+        (1 << 39 | date << 17 | clock).to_be_bytes()[3..].to_vec()
+    }
+
+    #[test]
+    fn datetimes_read_with_every_fraction_width() {
+        let table: [(&[u8], u8, u32); 5] = [
+            (&[], 0, 0),
+            (&[70], 1, 700_000),
+            (&[78], 2, 780_000),
+            (&[0x1e, 0xd3], 4, 789_100),
+            (&[0x0c, 0x0a, 0x83], 6, 789_123),
+        ];
+        for (fraction, fsp, micro) in table {
+            let bytes = [&packed(2024, 2, 29, 12, 34, 56)[..], fraction].concat();
+            let value = whole(&bytes, |cursor| DateTime::read(cursor, fsp)).unwrap();
+            assert_eq!(value.date, Date { year: 2024, month: 2, day: 29 });
+            assert_eq!((value.hour, value.minute, value.second), (12, 34, 56));
+            assert_eq!((value.fsp, value.micro), (fsp, micro));
+            let micros = 1_709_210_096_000_000 + i64::from(micro);
+            assert_eq!(value.micros_since_epoch(), Some(micros));
+        }
+        let zero = whole(&packed(0, 0, 0, 1, 2, 3), |cursor| DateTime::read(cursor, 0)).unwrap();
+        assert!(zero.date.is_zero());
+        assert_eq!(zero.micros_since_epoch(), None);
+        assert_eq!(zero.micros_of_day(), 3_723_000_000);
+    }
+
+    #[test]
+    fn parts_out_of_range_are_an_error() {
+        for parts in [
+            packed(10_000, 1, 1, 0, 0, 0),
+            packed(2024, 1, 1, 24, 0, 0),
+            packed(2024, 1, 1, 0, 60, 0),
+            packed(2024, 1, 1, 0, 0, 60),
+        ] {
+            assert!(DateTime::read(&mut Cursor::new(&parts), 0).is_err(), "{parts:x?}");
+        }
+        let mut unsigned = packed(2024, 1, 1, 0, 0, 0);
+        unsigned[0] &= 0x7f;
+        assert!(DateTime::read(&mut Cursor::new(&unsigned), 0).is_err());
+        for (fraction, fsp) in [(&[100][..], 2), (&[0x27, 0x10], 4), (&[0x0f, 0x42, 0x40], 6)] {
+            let bytes = [&packed(2024, 1, 1, 0, 0, 0)[..], fraction].concat();
+            assert!(DateTime::read(&mut Cursor::new(&bytes), fsp).is_err(), "{fsp}");
+            let bytes = [&[0, 0, 0, 1][..], fraction].concat();
+            assert!(Timestamp::read(&mut Cursor::new(&bytes), fsp).is_err(), "{fsp}");
+        }
+    }
+
+    #[test]
+    fn timestamps_are_seconds_and_a_fraction() {
+        let bytes = [0x7f, 0xff, 0xff, 0xff, 0x13, 0x7e];
+        let value = whole(&bytes, |cursor| Timestamp::read(cursor, 3)).unwrap();
+        assert_eq!(value, Timestamp { seconds: 0x7fff_ffff, micro: 499_000, fsp: 3 });
+        assert_eq!(value.micros(), 2_147_483_647_499_000);
+        assert!(whole(&[0; 4], |cursor| Timestamp::read(cursor, 0)).unwrap().is_zero());
+    }
+
+    #[test]
+    fn the_forms_before_mysql_5_6_are_decimal_numbers() {
+        let [a, b, c, _] = 123_456_u32.to_le_bytes();
+        let time = whole(&[a, b, c], Time::read_old).unwrap();
+        assert_eq!(time, Time { micros: 45_296_000_000, fsp: 0 });
+        let [a, b, c, _] = (-8_385_959_i32).to_le_bytes();
+        let time = whole(&[a, b, c], Time::read_old).unwrap();
+        assert_eq!(time.micros, -3_020_399_000_000);
+        assert!(Time::read_old(&mut Cursor::new(&6000_u32.to_le_bytes()[..3])).is_err());
+
+        let bytes = 20_240_229_123_456_u64.to_le_bytes();
+        let datetime = whole(&bytes, DateTime::read_old).unwrap();
+        assert_eq!(datetime.micros_since_epoch(), Some(1_709_210_096_000_000));
+        assert!(DateTime::read_old(&mut Cursor::new(&u64::MAX.to_le_bytes())).is_err());
+
+        let timestamp = whole(&[1, 2, 0, 0], Timestamp::read_old).unwrap();
+        assert_eq!(timestamp.seconds, 513);
+    }
+}
