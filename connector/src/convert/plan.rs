@@ -184,7 +184,8 @@ impl Plan {
                 DecimalMode::Double => Logical::DecimalDouble(number),
             },
             (Self::Bit, Value::Bit(bytes)) => Logical::Bool(bytes.iter().any(|&byte| byte != 0)),
-            (Self::Bits { .. }, Value::Bit(bytes)) => Logical::Bits(bytes),
+            (Self::Bits { .. }, Value::Bit(bytes)) if bytes.len() <= 8 => Logical::Bits(bytes),
+            (Self::Bits { .. }, Value::Bit(_)) => return Err(ConvertFailure::Malformed),
             (Self::Binary { length, mode }, Value::Bytes(bytes)) => {
                 Logical::Bytes(bytes, *length, *mode)
             }

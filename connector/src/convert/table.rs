@@ -45,12 +45,20 @@ pub struct FieldNaming {
 /// Converts the rows of one table at one schema version.
 #[derive(Debug, Clone)]
 pub struct TableConverter {
-    value: Vec<Member>,
-    key: Vec<Member>,
+    value: Object,
+    key: Object,
     /// `,"name":"value"` at the end of keys, and its schema.
     key_field: Option<(Vec<u8>, Vec<u8>)>,
     /// What is done where a column does not convert.
     failure: FailureMode,
+}
+
+/// The columns of an object, in order.
+#[derive(Debug, Clone)]
+struct Object {
+    members: Vec<Member>,
+    /// Room made before the object is printed, bytes.
+    room: usize,
 }
 
 /// A column of an object: what comes before its value, and its converter.
@@ -84,8 +92,8 @@ impl TableConverter {
         naming: &FieldNaming,
     ) -> (Self, Vec<Warning>) {
         let mut warnings = Vec::new();
-        let value = members(table, options, &selection.value, naming.adjustment, &mut warnings);
-        let key = members(table, options, &selection.key, naming.adjustment, &mut Vec::new());
+        let value = object(table, options, &selection.value, naming.adjustment, &mut warnings);
+        let key = object(table, options, &selection.key, naming.adjustment, &mut Vec::new());
         let key_field = naming.key_field.as_ref().map(|(name, value)| {
             let (mut member, mut schema) = (Vec::new(), Vec::new());
             member.push(b',');
@@ -102,18 +110,18 @@ impl TableConverter {
 
     /// The converters of the images, in column order.
     pub fn value_columns(&self) -> impl Iterator<Item = &ColumnConverter> {
-        self.value.iter().map(|member| &member.converter)
+        self.value.members.iter().map(|member| &member.converter)
     }
 
     /// The converters of the key, in key order.
     pub fn key_columns(&self) -> impl Iterator<Item = &ColumnConverter> {
-        self.key.iter().map(|member| &member.converter)
+        self.key.members.iter().map(|member| &member.converter)
     }
 
     /// Whether records of the table have a key.
     #[must_use]
     pub fn has_key(&self) -> bool {
-        !self.key.is_empty()
+        !self.key.members.is_empty()
     }
 
     /// Appends a row as an object of its columns in column order. `image` gives a column's value by its zero-based index
@@ -144,7 +152,7 @@ impl TableConverter {
         origin: Origin,
         out: &mut Vec<u8>,
     ) -> Result<bool, ConvertError> {
-        if self.key.is_empty() {
+        if self.key.members.is_empty() {
             return Ok(false);
         }
         self.write_object(&self.key, image, origin, out)?;
@@ -158,12 +166,12 @@ impl TableConverter {
 
     /// Appends the Connect schemas of the image's fields, separated by commas.
     pub(crate) fn write_value_fields(&self, out: &mut Vec<u8>) {
-        write_fields(&self.value, out);
+        write_fields(&self.value.members, out);
     }
 
     /// Appends the Connect schemas of the key's fields, separated by commas.
     pub(crate) fn write_key_fields(&self, out: &mut Vec<u8>) {
-        write_fields(&self.key, out);
+        write_fields(&self.key.members, out);
         if let Some((_, schema)) = &self.key_field {
             out.extend_from_slice(schema);
         }
@@ -171,17 +179,17 @@ impl TableConverter {
 
     fn write_object<'a>(
         &self,
-        members: &[Member],
+        object: &Object,
         image: impl Fn(usize) -> Option<Value<'a>>,
         origin: Origin,
         out: &mut Vec<u8>,
     ) -> Result<(), ConvertError> {
         let start = out.len();
-        out.reserve(members.iter().map(|member| member.prefix.len() + USUAL_VALUE_BYTES).sum());
-        if members.is_empty() {
+        out.reserve(object.room);
+        if object.members.is_empty() {
             out.push(b'{');
         }
-        for member in members {
+        for member in &object.members {
             out.extend_from_slice(&member.prefix);
             let value = image(member.converter.index()).unwrap_or(Value::Null);
             if let Err(error) = member.converter.write_json(&value, origin, out)
@@ -224,13 +232,13 @@ fn write_fields(members: &[Member], out: &mut Vec<u8>) {
     }
 }
 
-fn members(
+fn object(
     table: &Table,
     options: &ConversionOptions,
     indexes: &[usize],
     adjustment: NameAdjustment,
     warnings: &mut Vec<Warning>,
-) -> Vec<Member> {
+) -> Object {
     let mut members = Vec::with_capacity(indexes.len());
     for &index in indexes {
         let Some(column) = table.columns.get(index) else { continue };
@@ -248,5 +256,6 @@ fn members(
         let converter = ColumnConverter::new(index, column, options, warnings);
         members.push(Member { prefix, field, converter });
     }
-    members
+    let room = members.iter().map(|member: &Member| member.prefix.len() + USUAL_VALUE_BYTES).sum();
+    Object { members, room }
 }

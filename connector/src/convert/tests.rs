@@ -111,6 +111,10 @@ fn bits_are_a_boolean_or_bytes_least_significant_first() {
     ] {
         check(&Column { length, ..column("BIT") }, Value::Bit(bytes), [json, json]);
     }
+    let wide =
+        converter(&Column { length: Some(64), ..column("BIT") }, &ConversionOptions::default());
+    let error = wide.convert(&Value::Bit(&[0; 9]), Stream).unwrap_err();
+    assert_eq!(error.failure(), ConvertFailure::Malformed);
 }
 
 #[test]
