@@ -9,7 +9,6 @@ use super::error::{ConvertError, ConvertFailure, Warning};
 use super::options::ConversionOptions;
 use super::plan::Plan;
 use super::schema::FieldSchema;
-use super::shim::ColumnExt as _;
 use super::{Origin, default};
 
 /// Bytes that a compressed value may have in the end: what a packet of the server can hold.

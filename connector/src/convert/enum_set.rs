@@ -2,8 +2,6 @@
 
 use holdfast_history::schema::Column;
 
-use super::shim::ColumnExt as _;
-
 /// The labels of a column in definition order, in the two spellings that Debezium uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Labels {

@@ -19,7 +19,6 @@ mod numeric;
 mod options;
 mod plan;
 mod schema;
-mod shim;
 mod table;
 mod temporal;
 mod text;

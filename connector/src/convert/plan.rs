@@ -10,7 +10,6 @@ use super::error::{ConvertFailure, Warning};
 use super::options::{
     BigintUnsignedMode, BinaryMode, ConversionOptions, DecimalMode, FailureMode, TimePrecisionMode,
 };
-use super::shim::ColumnExt as _;
 use super::temporal::{self, Calendar, Moment, Unit};
 use super::text::Charset;
 use super::{Origin, default, geometry, numeric};

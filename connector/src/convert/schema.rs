@@ -4,7 +4,6 @@ use holdfast_history::schema::{Column, ColumnType};
 
 use super::options::{ConversionOptions, TimePrecisionMode};
 use super::plan::Plan;
-use super::shim::ColumnExt as _;
 use super::temporal::Unit;
 use super::{BinaryMode, DecimalMode};
 use crate::format::json as token;

@@ -4,7 +4,6 @@ use holdfast_binlog::Value;
 use holdfast_history::schema::{ColumnType, Table};
 
 use super::options::{ConversionOptions, FailureMode};
-use super::shim::ColumnExt as _;
 use super::{ColumnConverter, ConvertError, ConvertFailure, Origin, Warning};
 use crate::format::json as token;
 use crate::topic::NameAdjustment;
@@ -72,8 +71,8 @@ struct Member {
 }
 
 impl TableConverter {
-    /// Plans the columns that `selection` names. Columns of an unknown type are left out with a warning, as are indexes
-    /// that the table does not have.
+    /// Plans the columns that `selection` names. Columns of an unknown type are left out with a warning; hidden columns
+    /// and indexes that the table does not have are left out without.
     #[must_use]
     pub fn new(
         table: &Table,
@@ -241,7 +240,9 @@ fn object(
 ) -> Object {
     let mut members = Vec::with_capacity(indexes.len());
     for &index in indexes {
-        let Some(column) = table.columns.get(index) else { continue };
+        let Some(column) = table.columns.get(index).filter(|column| !column.is_hidden()) else {
+            continue;
+        };
         if column.column_type() == ColumnType::Unknown {
             warnings.push(Warning::UnknownType {
                 column: column.name.clone(),
