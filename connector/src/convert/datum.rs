@@ -330,9 +330,11 @@ impl<'a> Logical<'a> {
                 out.extend_from_slice(std::net::Ipv6Addr::from(bytes).to_string().as_bytes())
             }
             Self::Bytes(bytes, length, mode) => {
-                let mut quoted = Vec::new();
-                write_bytes(&padded(bytes, length), mode, &mut quoted);
-                out.extend(quoted.into_iter().filter(|&byte| byte != b'"'));
+                let start = out.len();
+                write_bytes(&padded(bytes, length), mode, out);
+                // The quotes.
+                out.pop();
+                out.remove(start);
             }
             Self::Bool(_)
             | Self::Int(_)

@@ -1,19 +1,19 @@
 //! Column defaults: from the expression text of the table model to a value.
 //!
-//! Debezium converts defaults with the column's own converter (`BinlogDefaultValueConverter`); string literals are
-//! unescaped here, which it does not do.
+//! Defaults are converted as the column's values are, as Debezium does (`BinlogDefaultValueConverter`). Text is taken as
+//! the model has it: escapes are resolved in definitions that were parsed here, and kept in those that Debezium recorded.
 
 use holdfast_binlog::value::Decimal;
 use holdfast_history::schema::{Column, DefaultValue};
 
 use super::column::Rendered;
 use super::datum::Logical;
-use super::enum_set::unescape;
 use super::error::ConvertFailure;
 use super::numeric::Digits;
 use super::options::DecimalMode;
 use super::plan::Plan;
 use super::temporal::{self, Day, Moment, WrittenDateTime};
+use super::text::Charset;
 
 /// The column's default; none where it has none, or one that stands for none (a zero date in a nullable column).
 ///
@@ -24,7 +24,6 @@ pub(super) fn convert(plan: &Plan, column: &Column) -> Result<Option<Rendered>, 
     let DefaultValue::Expression(expression) = &column.default else { return Ok(None) };
     let text = without_introducer(expression);
     let trimmed = text.trim();
-    let owned;
     let mut bytes = Vec::new();
     let value = match plan {
         Plan::Int { .. } => Logical::Int(whole(trimmed)?),
@@ -56,14 +55,8 @@ pub(super) fn convert(plan: &Plan, column: &Column) -> Result<Option<Rendered>, 
             bytes.splice(..0, std::iter::repeat_n(0, missing));
             Logical::Bits(&bytes)
         }
-        Plan::Text(_) | Plan::Enum(_) | Plan::Set(_) => {
-            owned = unescape(&text.replace("''", "'"));
-            Logical::Str(&owned)
-        }
-        Plan::Binary { mode, .. } => {
-            owned = unescape(&text.replace("''", "'"));
-            Logical::Bytes(owned.as_bytes(), 0, *mode)
-        }
+        Plan::Text(_) | Plan::Enum(_) | Plan::Set(_) => Logical::Str(text),
+        Plan::Binary { mode, .. } => Logical::Bytes(text.as_bytes(), 0, *mode),
         Plan::Date { iso, .. } => match zero_or_datetime(trimmed)? {
             Some(((year, month, day), _)) => temporal::day_in(
                 Day::new(year, month, day).ok_or(ConvertFailure::InvalidDate)?,
@@ -122,8 +115,7 @@ pub(super) fn decimal(text: &[u8], scale: u8, mode: DecimalMode) -> Logical<'_> 
 fn without_introducer(text: &str) -> &str {
     let inner = text.strip_prefix('_').and_then(|rest| {
         let (name, literal) = rest.split_once('\'')?;
-        let plain = name.trim_end().bytes().all(|byte| byte.is_ascii_alphanumeric());
-        literal.strip_suffix('\'').filter(|_| plain && !name.is_empty())
+        literal.strip_suffix('\'').filter(|_| Charset::named(name.trim_end()).is_some())
     });
     inner.unwrap_or(text)
 }

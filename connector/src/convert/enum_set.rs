@@ -47,36 +47,6 @@ fn label(labels: &[String], index: u16) -> Option<&str> {
     }
 }
 
-/// Resolves the backslash escapes of a SQL string literal.
-///
-/// Source: MySQL reference manual, "String Literals"; `\%` and `\_` keep their backslash, any other escaped character
-/// stands for itself.
-pub(crate) fn unescape(text: &str) -> String {
-    if !text.contains('\\') {
-        return text.to_owned();
-    }
-    let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        if character != '\\' {
-            plain.push(character);
-            continue;
-        }
-        match characters.next() {
-            Some('0') => plain.push('\0'),
-            Some('b') => plain.push('\u{8}'),
-            Some('n') => plain.push('\n'),
-            Some('r') => plain.push('\r'),
-            Some('t') => plain.push('\t'),
-            Some('Z') => plain.push('\u{1a}'),
-            Some(wildcard @ ('%' | '_')) => plain.extend(['\\', wildcard]),
-            Some(other) => plain.push(other),
-            None => plain.push('\\'),
-        }
-    }
-    plain
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,10 +65,5 @@ mod tests {
         assert_eq!(labels.streamed(0), Some(""));
         assert_eq!(labels.streamed(2), Some("a b"));
         assert_eq!(labels.streamed(7), None);
-    }
-
-    #[test]
-    fn backslash_escapes_are_those_of_string_literals() {
-        assert_eq!(unescape(r"a\'b\\c\n\%\x\"), "a'b\\c\n\\%x\\");
     }
 }

@@ -24,11 +24,7 @@ impl ColumnSelection {
     /// All columns, and the primary key as key.
     #[must_use]
     pub fn all(table: &Table) -> Self {
-        let index = |name: &String| table.columns.iter().position(|column| column.name == *name);
-        Self {
-            value: (0..table.columns.len()).collect(),
-            key: table.primary_key.iter().filter_map(index).collect(),
-        }
+        Self { value: (0..table.columns.len()).collect(), key: table.key_columns().collect() }
     }
 }
 

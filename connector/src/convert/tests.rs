@@ -4,7 +4,7 @@ use super::*;
 use crate::convert::table::{ColumnSelection, FieldNaming, TableConverter};
 use crate::topic::NameAdjustment;
 use holdfast_binlog::Value;
-use holdfast_binlog::value::{Date, DateTime, Decimal, JsonBinary, Time, Timestamp};
+use holdfast_binlog::value::{Compressed, Date, DateTime, Decimal, JsonBinary, Time, Timestamp};
 use holdfast_history::schema::{Column, JdbcType};
 use holdfast_history::schema::{DefaultValue, Table, TableId};
 use proptest::prelude::*;
@@ -426,6 +426,28 @@ fn json_text_of_the_server_stays_as_it_is() {
 }
 
 #[test]
+fn binary_json_and_compressed_values_are_opened() {
+    check(&column("JSON"), Value::Json(JsonBinary(&[4, 1])), [r#""true""#; 2]);
+    check(
+        &column("JSON"),
+        Value::Json(JsonBinary(&[0x0c, 2, b'"', b'\n'])),
+        [r#""\"\\\"\\n\"""#; 2],
+    );
+    check(&column("TEXT"), Value::Compressed(Compressed(&[0, b'a', b'"'])), [r#""a\"""#; 2]);
+    let text = converter(&column("TEXT"), &ConversionOptions::default());
+    let datum = text.convert(&Value::Compressed(Compressed(&[0, b'a'])), Stream).unwrap();
+    assert_eq!(datum, Datum::Text("a".into()));
+    for value in [Value::Json(JsonBinary(&[0xee])), Value::Compressed(Compressed(&[0xff]))] {
+        for column in [column("JSON"), column("TEXT")] {
+            let mut out = b"x".to_vec();
+            let json = converter(&column, &ConversionOptions::default());
+            assert!(json.write_json(&value, Stream, &mut out).is_err());
+            assert_eq!(out, b"x");
+        }
+    }
+}
+
+#[test]
 fn null_in_a_column_without_null_is_what_stands_for_it() {
     for (column, json) in [
         (column("INT"), "0"),
@@ -479,8 +501,8 @@ fn defaults_are_converted_as_values_are() {
         (column("YEAR"), "0", Some("2000")),
         (column("VARCHAR"), "  sp  ", Some(r#""  sp  ""#)),
         (column("VARCHAR"), "_utf8mb4'intro'", Some(r#""intro""#)),
-        // Debezium leaves the quotes doubled and the backslashes.
-        (column("VARCHAR"), r"it''s \\ y", Some(r#""it's \\ y""#)),
+        (column("VARCHAR"), r"it's \ y", Some(r#""it's \\ y""#)),
+        (column("VARCHAR"), "_x'y'", Some(r#""_x'y'""#)),
         (sized("BINARY", Some(3), None), "ab", Some(r#""YWI=""#)),
         (column("SET"), "a,b", Some(r#""a,b""#)),
     ] {
