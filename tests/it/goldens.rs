@@ -4,11 +4,20 @@ use holdfast_tests::engine::Engine;
 use holdfast_tests::golden;
 use holdfast_tests::server::{Flavour, shared};
 
-/// All goldens in one test: they take turns on the same servers anyway.
 #[test]
-fn holdfast_gives_the_records_that_debezium_gave() {
+fn holdfast_gives_the_records_that_debezium_gave_on_mysql() {
+    compare_all(Flavour::MySql);
+}
+
+#[test]
+fn holdfast_gives_the_records_that_debezium_gave_on_mariadb() {
+    compare_all(Flavour::MariaDb);
+}
+
+/// All goldens of a server in one test: they take turns on the same servers anyway.
+fn compare_all(flavour: Flavour) {
     let mut failures = Vec::new();
-    let cases = golden::cases(Flavour::MySql).unwrap();
+    let cases = golden::cases(flavour).unwrap();
     for case in &cases {
         let outcome = shared(&case.server()).and_then(|server| {
             let captured = golden::capture(case, &server, &[Engine::Holdfast])?;

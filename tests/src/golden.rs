@@ -74,7 +74,11 @@ pub fn capture(case: &Case, server: &Server, engines: &[Engine]) -> Result<Vec<V
     Ok(captured)
 }
 
-/// The text of `expected.jsonl` for the records of a run.
+/// The records of a run in the form of the case's `expected.jsonl`.
+///
+/// The header's field `records` says which those are: all of them whole (no field), `streamed` without those of the
+/// snapshot, `reduced` only rows with topic, operation, key and after image, `reduced by table` the same sorted by
+/// table.
 #[must_use]
 pub fn normalised(case: &Case, records: &[Record]) -> Vec<Json> {
     let mut golden = if case.field("positions") == Some("vary") {
@@ -82,13 +86,35 @@ pub fn normalised(case: &Case, records: &[Record]) -> Vec<Json> {
     } else {
         Golden::default()
     };
+    let which = case.field("records").unwrap_or_default();
     let mut out = Vec::new();
     for record in records {
         let mut record = record.clone();
         golden.record(&mut record);
-        out.push(record.0);
+        match which {
+            "streamed" if record.is_snapshot() => {}
+            "reduced" | "reduced by table" => out.extend(reduced(&record)),
+            _ => out.push(record.0),
+        }
+    }
+    if which == "reduced by table" {
+        out.sort_by_key(|line| line.text("table").map(str::to_owned));
     }
     out
+}
+
+/// A row without what surrounds it; none for any other record.
+fn reduced(record: &Record) -> Option<Json> {
+    let op = record.value().get("op")?;
+    let part = |json: &Json, name: &str| json.get(name).cloned().unwrap_or(Json::Null);
+    let members = [
+        ("table", part(record.source(), "table")),
+        ("topic", Json::string(record.topic())),
+        ("op", op.clone()),
+        ("key", record.key().clone()),
+        ("after", part(record.value(), "after")),
+    ];
+    Some(Json::Object(members.map(|(name, value)| (name.to_owned(), value)).to_vec()))
 }
 
 /// Records compared as two readers of one log.
@@ -112,7 +138,11 @@ pub fn live(records: &[Record]) -> Vec<Json> {
 pub fn expected(case: &Case) -> Result<Vec<Json>> {
     let path = expected_path(case);
     let text = fs::read_to_string(&path).context(|| path.display().to_string())?;
-    text.lines().map(Json::parse).collect()
+    let mut records = text.lines().map(Json::parse).collect::<Result<Vec<_>>>()?;
+    if case.field("records") == Some("reduced by table") {
+        records.sort_by_key(|line| line.text("table").map(str::to_owned));
+    }
+    Ok(records)
 }
 
 /// Writes `expected.jsonl`; true when it was another one before.
