@@ -25,6 +25,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::gtid::{Gtid, GtidError, GtidPos, GtidSet, MariaDbGtid};
+use crate::position::BinlogFile;
 
 /// The GTID of one transaction, of either family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -250,11 +251,12 @@ impl TxnTracker {
     }
 
     /// The log goes on in `file` at `position`: a rotate event, real or artificial.
+    ///
+    /// A dump by GTIDs begins at the start of a file, before the place that was reached; the restart point stays there
+    /// until the log has come that far again, since definitions are known for that place.
     pub fn rotate(&mut self, file: Arc<str>, position: u64) {
         self.file = file;
-        if self.resume.is_none() && self.state == State::Closed {
-            self.close_at(position);
-        }
+        self.move_to(position);
     }
 
     /// A GTID event at `position` announces a unit; `None` for an anonymous one.
@@ -309,8 +311,28 @@ impl TxnTracker {
                 self.point.events += 1;
                 self.point.event_row = 0;
             }
-            State::Closed if self.resume.is_none() => self.close_at(end),
-            State::Closed | State::Announced { .. } => {}
+            State::Closed => self.move_to(end),
+            State::Announced { .. } => {}
+        }
+    }
+
+    /// Moves the restart point between units, forwards only.
+    fn move_to(&mut self, position: u64) {
+        if self.resume.is_none() && self.state == State::Closed && self.is_forward(position) {
+            self.close_at(position);
+        }
+    }
+
+    /// Whether `position` of the current file is not before the restart point. Files that can't be compared are of
+    /// another log.
+    fn is_forward(&self, position: u64) -> bool {
+        let unit = &self.point.unit;
+        if unit.file == self.file {
+            return position >= unit.position;
+        }
+        match (BinlogFile::parse(&unit.file), BinlogFile::parse(&self.file)) {
+            (Ok(reached), Ok(file)) => reached <= file || reached.base() != file.base(),
+            (_, _) => true,
         }
     }
 
@@ -341,6 +363,18 @@ impl TxnTracker {
             None => self.point = RestartPoint::closed(Arc::clone(&self.file), position, gtids),
         }
         self.rows_events = 0;
+    }
+
+    /// Where a restart would begin once a statement that ends at byte `end` is done: behind it when it stands alone;
+    /// inside a unit a statement moves nothing.
+    #[must_use]
+    pub fn after_statement(&self, end: u64) -> RestartPoint {
+        match self.state {
+            State::Open => self.point.clone(),
+            State::Closed | State::Announced { .. } => {
+                RestartPoint::closed(Arc::clone(&self.file), end, self.executed.clone())
+            }
+        }
     }
 
     /// Where a restart would begin now.
@@ -393,6 +427,15 @@ impl TxnTracker {
             State::Announced { gtid, .. } => gtid,
             State::Open => self.point.unit.gtid,
             State::Closed => None,
+        }
+    }
+
+    /// Where the GTID event of an announced unit begins.
+    #[must_use]
+    pub const fn announced_at(&self) -> Option<u64> {
+        match self.state {
+            State::Announced { position, .. } => Some(position),
+            State::Closed | State::Open => None,
         }
     }
 
@@ -497,8 +540,10 @@ mod tests {
         tracker.gtid(3608, Some(gtid(11)));
         tracker.event_done(3687);
         assert_eq!(point(&tracker), (3608, 0, 0, 0, "U:1-10".to_owned()));
+        let after = tracker.after_statement(3800);
         tracker.close(3800);
         assert_eq!(point(&tracker), (3800, 0, 0, 0, "U:1-11".to_owned()));
+        assert_eq!(tracker.restart_point(), &after);
     }
 
     #[test]
@@ -567,6 +612,22 @@ mod tests {
         tracker.close(5000);
         tracker.gtid(5000, Some(gtid(12)));
         assert_eq!(tracker.begin(5079), Opened::Fresh);
+    }
+
+    #[test]
+    fn a_dump_from_the_start_of_the_file_does_not_move_the_restart_point_back() {
+        let mut tracker = tracker();
+        tracker.rotate("mysql-bin.000001".into(), 4);
+        tracker.event_done(158);
+        assert_eq!(point(&tracker).0, 3608);
+        begin(&mut tracker);
+        tracker.close(5530);
+        assert_eq!(point(&tracker).0, 5530);
+        tracker.rotate("mysql-bin.000002".into(), 4);
+        assert_eq!(
+            (point(&tracker).0, &*tracker.restart_point().unit.file),
+            (4, "mysql-bin.000002")
+        );
     }
 
     #[test]

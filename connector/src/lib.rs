@@ -1,9 +1,31 @@
 //! Change data capture from MySQL and MariaDB: configuration, engine, change records, acknowledgement.
 
+pub mod ack;
+mod assemble;
+mod batch;
+mod charset;
 pub mod config;
 pub mod convert;
+mod engine;
+mod error;
 pub mod filter;
 pub mod format;
+mod identity;
+mod initial;
+pub mod offset;
+pub mod offset_store;
+mod record;
+mod source;
+mod stores;
 pub mod topic;
+mod transaction;
 
+pub use ack::AckGroup;
+pub use batch::Batch;
 pub use config::Config;
+pub use engine::{Control, Engine, EngineBuilder, EngineState, Status};
+pub use error::{ConvertFailed, DdlFailure, Error, ErrorClass, Mismatch, RowFailure};
+pub use format::debezium_json::Op;
+pub use identity::EventId;
+pub use offset_store::OffsetStore;
+pub use record::{ChangeRecord, RecordKind};

@@ -1,1 +1,37 @@
-//! Placeholder.
+//! Reading a live MySQL or MariaDB server: facts, definitions, a consistent position, and rows as the values that the
+//! stream yields.
+//!
+//! ```no_run
+//! # async fn read(options: &holdfast_snapshot::ServerOptions) -> Result<(), holdfast_snapshot::Error> {
+//! use holdfast_snapshot::{LockingMode, SnapshotOptions, Snapshotter, connect, facts};
+//!
+//! let mut conn = connect(options).await?;
+//! let facts = facts(&mut conn).await?;
+//! let options = SnapshotOptions {
+//!     locking: LockingMode::Minimal,
+//!     lock_timeout: std::time::Duration::from_secs(10),
+//!     wants_schema: &|table| table.database == "inventory",
+//! };
+//! let mut snapshot = Snapshotter::begin(conn, &facts, &options).await?;
+//! for statement in snapshot.statements() {
+//!     println!("{}", statement.ddl);
+//! }
+//! snapshot.unlock().await?;
+//! snapshot.finish().await
+//! # }
+//! ```
+
+mod error;
+mod reader;
+mod server;
+mod snapshotter;
+
+pub use error::{Error, ErrorClass};
+pub use reader::{SnapshotRow, TableReader};
+pub use server::{
+    BinlogFileInfo, LogPosition, ServerFacts, ServerFlavor, ServerOptions, binlog_files, connect,
+    facts, log_position, purged_gtids,
+};
+pub use snapshotter::{
+    LockingMode, SchemaStatement, SnapshotOptions, Snapshotter, show_create_table,
+};

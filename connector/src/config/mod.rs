@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use holdfast_history::ddl;
+
 pub use check::SkippedOperations;
 pub use error::{ConfigError, ConfigErrors, Note};
 pub use modes::{
@@ -259,7 +261,34 @@ pub struct QueueConfig {
     pub poll_interval: Duration,
 }
 
+impl QueueConfig {
+    /// Batches that may wait for the consumer, 1 and more; one more is being filled and one being consumed.
+    pub(crate) fn batches(&self) -> usize {
+        (self.max_records / self.max_batch.max(1)).clamp(1, 64)
+    }
+
+    /// Whether a batch of so many records and bytes is to be given out. All batches together keep to `max_bytes`.
+    pub(crate) fn is_full(&self, records: usize, bytes: usize) -> bool {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let batches = u64::try_from(self.batches() + 2).unwrap_or(u64::MAX);
+        records >= self.max_batch || bytes.saturating_mul(batches) >= self.max_bytes
+    }
+}
+
 impl Config {
+    /// Whether the server is a MariaDB.
+    pub(crate) fn is_mariadb(&self) -> bool {
+        self.connector == Flavor::MariaDb
+    }
+
+    /// Whose syntax the server's statements follow.
+    pub(crate) fn ddl_flavor(&self) -> ddl::Flavor {
+        match self.connector {
+            Flavor::MySql => ddl::Flavor::MySql,
+            Flavor::MariaDb => ddl::Flavor::MariaDb,
+        }
+    }
+
     /// Checks `properties`. `base_dir` is the directory of the file: stores that it does not name are put under
     /// `holdfast-data/` there. The notes are to be logged at start.
     ///

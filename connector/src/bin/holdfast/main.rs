@@ -1,1 +1,98 @@
-fn main() {}
+//! The `holdfast` command line: arguments, logs, signals and exit codes. What is done is in the library.
+
+mod exit;
+mod offset;
+mod run;
+mod settings;
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+use crate::exit::Failure;
+
+/// Change data capture from MySQL and MariaDB.
+#[derive(Debug, Parser)]
+#[command(name = "holdfast", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Stream changes as JSON lines.
+    Run(run::RunArguments),
+    /// Show the stored offset.
+    Offset {
+        #[command(subcommand)]
+        command: OffsetCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum OffsetCommand {
+    /// Print the stored offset.
+    Show(offset::ShowArguments),
+}
+
+/// Where the configuration comes from.
+#[derive(Debug, clap::Args)]
+struct ConfigArguments {
+    /// A Debezium properties file.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Set a property, over what the file says; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are no errors. A failed print leaves nothing better to say.
+            let _ = error.print();
+            return if error.use_stderr() {
+                ExitCode::from(exit::USAGE)
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_target(false)
+        .init();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!(error = %error, "cannot start");
+            return ExitCode::from(exit::BUG);
+        }
+    };
+    let result = runtime.block_on(async {
+        match arguments.command {
+            Command::Run(arguments) => run::run(arguments).await,
+            Command::Offset { command: OffsetCommand::Show(arguments) } => {
+                offset::show(arguments).await
+            }
+        }
+    });
+    // Tasks that wait for the network are not waited for.
+    runtime.shutdown_background();
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure { code, message }) => {
+            tracing::error!("{message}");
+            ExitCode::from(code)
+        }
+    }
+}

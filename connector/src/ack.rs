@@ -1,0 +1,416 @@
+//! Which records are acknowledged, and how far that lets the stored offset move.
+//!
+//! ```text
+//!  delivered    1   2   3   4   5   6   7        groups in delivery order, dense numbers
+//!  acknowledged x   x   x   .   x   x   .
+//!                       ^
+//!                  frontier: it and every group before it are acknowledged
+//! ```
+//!
+//! A *group* is everything that one source step produced: the one record of a row, the DELETE, tombstone and CREATE
+//! of a primary-key change, the records of one DDL. Its parts are acknowledged one by one or together, in any order,
+//! from any thread. Only the offset *after* the frontier's group may be stored: what it skips at a restart was
+//! acknowledged, all of it. So a group of which one part is missing is delivered again as a whole.
+//!
+//! The ledger is pure: it holds no clock and no store. The engine pushes groups in delivery order and reads the
+//! frontier; consumers acknowledge.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::offset::OffsetPoint;
+
+/// The number of a group: dense, in delivery order, starting at 1 in each run of an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupNumber(pub u64);
+
+/// How many acknowledgements did nothing, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AckCounts {
+    /// Parts acknowledged again.
+    pub duplicate: u64,
+    /// Parts of groups that this ledger never gave out, or that a reset made stale.
+    pub stale: u64,
+}
+
+/// Open groups in delivery order, and the frontier.
+#[derive(Debug)]
+pub struct AckLedger {
+    /// Groups after the frontier, in order; the first one is never complete.
+    open: VecDeque<OpenGroup>,
+    /// Number of the first group in `open`, or of the next group when it is empty.
+    first: u64,
+    frontier: OffsetPoint,
+    /// Counts changes of `frontier`, so that a committer sees whether there is something to store.
+    version: u64,
+    counts: AckCounts,
+}
+
+#[derive(Debug)]
+struct OpenGroup {
+    parts: Parts,
+    offset_after: OffsetPoint,
+}
+
+/// Parts that are not acknowledged yet.
+#[derive(Debug)]
+enum Parts {
+    /// Up to 64 parts: one bit each, set while the part is open.
+    Few(u64),
+    /// More: one flag each, and how many are set.
+    Many { open: Vec<bool>, left: usize },
+}
+
+impl Parts {
+    fn all_open(parts: u32) -> Self {
+        match parts {
+            0..=63 => Self::Few((1 << parts) - 1),
+            64 => Self::Few(u64::MAX),
+            _ => {
+                let left = usize::try_from(parts).unwrap_or(usize::MAX);
+                Self::Many { open: vec![true; left], left }
+            }
+        }
+    }
+
+    /// Closes one part; false when it was closed or does not exist.
+    fn close(&mut self, part: u32) -> bool {
+        match self {
+            Self::Few(bits) => {
+                let Some(bit) = 1_u64.checked_shl(part) else { return false };
+                let was_open = *bits & bit != 0;
+                *bits &= !bit;
+                was_open
+            }
+            Self::Many { open, left } => {
+                let flag = usize::try_from(part).ok().and_then(|part| open.get_mut(part));
+                match flag {
+                    Some(flag) if *flag => {
+                        *flag = false;
+                        *left -= 1;
+                        true
+                    }
+                    Some(_) | None => false,
+                }
+            }
+        }
+    }
+
+    fn close_all(&mut self) -> bool {
+        let was_open = !self.done();
+        *self = Self::Few(0);
+        was_open
+    }
+
+    const fn done(&self) -> bool {
+        match self {
+            Self::Few(bits) => *bits == 0,
+            Self::Many { left, .. } => *left == 0,
+        }
+    }
+}
+
+impl AckLedger {
+    /// Starts with nothing delivered; `frontier` is the offset that the run began with.
+    #[must_use]
+    pub const fn new(frontier: OffsetPoint) -> Self {
+        Self {
+            open: VecDeque::new(),
+            first: 1,
+            frontier,
+            version: 0,
+            counts: AckCounts { duplicate: 0, stale: 0 },
+        }
+    }
+
+    /// Adds the next group in delivery order. `offset_after` is the offset with the whole group done.
+    pub fn push(&mut self, parts: u32, offset_after: OffsetPoint) -> GroupNumber {
+        let number = self.next();
+        self.open.push_back(OpenGroup { parts: Parts::all_open(parts.max(1)), offset_after });
+        number
+    }
+
+    /// Notes that the stream went on to `offset` without a record: a commit, filtered rows, a rotated file. It counts
+    /// as part of the last group given out, and as done where nothing is open.
+    pub fn advance(&mut self, offset: OffsetPoint) {
+        match self.open.back_mut() {
+            Some(last) => last.offset_after = offset,
+            None => {
+                self.frontier = offset;
+                self.version += 1;
+            }
+        }
+    }
+
+    /// Acknowledges one part, counted from 0. Acknowledging twice does nothing; both are counted.
+    pub fn acknowledge_part(&mut self, group: GroupNumber, part: u32) {
+        let closed = match self.group_mut(group) {
+            Found::Open(open) => open.parts.close(part),
+            Found::Done => false,
+            Found::Unknown => {
+                self.counts.stale += 1;
+                return;
+            }
+        };
+        self.closed(closed);
+    }
+
+    /// Acknowledges all parts of a group.
+    pub fn acknowledge_group(&mut self, group: GroupNumber) {
+        let closed = match self.group_mut(group) {
+            Found::Open(open) => open.parts.close_all(),
+            Found::Done => false,
+            Found::Unknown => {
+                self.counts.stale += 1;
+                return;
+            }
+        };
+        self.closed(closed);
+    }
+
+    /// Acknowledges all parts of the groups `first` to `last`, both included.
+    pub fn acknowledge_range(&mut self, first: GroupNumber, last: GroupNumber) {
+        for number in first.0.max(self.first)..=last.0 {
+            if let Found::Open(open) = self.group_mut(GroupNumber(number)) {
+                open.parts.close_all();
+            }
+        }
+        self.move_frontier();
+    }
+
+    fn closed(&mut self, closed: bool) {
+        if closed {
+            self.move_frontier();
+        } else {
+            self.counts.duplicate += 1;
+        }
+    }
+
+    fn move_frontier(&mut self) {
+        while self.open.front().is_some_and(|group| group.parts.done()) {
+            if let Some(done) = self.open.pop_front() {
+                self.frontier = done.offset_after;
+                self.first += 1;
+                self.version += 1;
+            }
+        }
+    }
+
+    fn group_mut(&mut self, group: GroupNumber) -> Found<'_> {
+        if group.0 >= self.next().0 || group.0 == 0 {
+            return Found::Unknown;
+        }
+        let index = group.0.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
+        match index.and_then(|index| self.open.get_mut(index)) {
+            Some(open) => Found::Open(open),
+            None => Found::Done,
+        }
+    }
+
+    /// The number that the next group gets.
+    #[must_use]
+    pub fn next(&self) -> GroupNumber {
+        GroupNumber(self.first + self.open.len() as u64)
+    }
+
+    /// The offset that may be stored.
+    #[must_use]
+    pub const fn frontier(&self) -> &OffsetPoint {
+        &self.frontier
+    }
+
+    /// Changes whenever the frontier does.
+    #[must_use]
+    pub const fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Groups delivered and not complete, and those complete behind them.
+    #[must_use]
+    pub fn open_groups(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Acknowledgements that did nothing.
+    #[must_use]
+    pub const fn counts(&self) -> AckCounts {
+        self.counts
+    }
+}
+
+enum Found<'a> {
+    Open(&'a mut OpenGroup),
+    Done,
+    Unknown,
+}
+
+/// The ledger as engine, batches and handles share it.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedLedger {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    ledger: Mutex<AckLedger>,
+    moved: Notify,
+}
+
+impl SharedLedger {
+    pub(crate) fn new(frontier: OffsetPoint) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                ledger: Mutex::new(AckLedger::new(frontier)),
+                moved: Notify::new(),
+            }),
+        }
+    }
+
+    /// The ledger itself. A panic while it was locked leaves plain counters behind, so the lock is taken all the same.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, AckLedger> {
+        self.inner.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `change` on the ledger and wakes the committer when the frontier moved.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut AckLedger)) {
+        let moved = {
+            let mut ledger = self.lock();
+            let before = ledger.version();
+            change(&mut ledger);
+            ledger.version() != before
+        };
+        if moved {
+            self.inner.moved.notify_waiters();
+        }
+    }
+
+    /// Waits for the frontier to move on from `version`.
+    pub(crate) async fn moved_from(&self, version: u64) {
+        loop {
+            let moved = self.inner.moved.notified();
+            tokio::pin!(moved);
+            moved.as_mut().enable();
+            if self.lock().version() != version {
+                return;
+            }
+            moved.await;
+        }
+    }
+}
+
+/// A handle on one group: acknowledges all its parts, from anywhere, at any time.
+#[derive(Debug, Clone)]
+pub struct AckGroup {
+    pub(crate) ledger: SharedLedger,
+    pub(crate) number: GroupNumber,
+}
+
+impl AckGroup {
+    /// Acknowledges every part of the group.
+    pub fn acknowledge(&self) {
+        self.ledger.update(|ledger| ledger.acknowledge_group(self.number));
+    }
+
+    /// Acknowledges one part, counted from 0.
+    pub fn acknowledge_part(&self, part: u32) {
+        self.ledger.update(|ledger| ledger.acknowledge_part(self.number, part));
+    }
+
+    /// The group's number in this run.
+    #[must_use]
+    pub const fn number(&self) -> GroupNumber {
+        self.number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(pos: u64) -> OffsetPoint {
+        OffsetPoint::closed_at("mysql-bin.000001", pos)
+    }
+
+    fn ledger_with(parts: &[u32]) -> AckLedger {
+        let mut ledger = AckLedger::new(at(0));
+        for (index, parts) in parts.iter().enumerate() {
+            ledger.push(*parts, at(index as u64 + 1));
+        }
+        ledger
+    }
+
+    #[test]
+    fn the_frontier_waits_for_every_part_of_a_group() {
+        let mut ledger = ledger_with(&[1, 3, 1]);
+        ledger.acknowledge_part(GroupNumber(1), 0);
+        ledger.acknowledge_part(GroupNumber(2), 0);
+        ledger.acknowledge_part(GroupNumber(3), 0);
+        assert_eq!(ledger.frontier(), &at(1));
+        ledger.acknowledge_part(GroupNumber(2), 2);
+        assert_eq!(ledger.frontier(), &at(1));
+        ledger.acknowledge_part(GroupNumber(2), 1);
+        assert_eq!(ledger.frontier(), &at(3));
+        assert_eq!(ledger.open_groups(), 0);
+    }
+
+    #[test]
+    fn progress_without_records_belongs_to_the_last_group() {
+        let mut ledger = ledger_with(&[1]);
+        ledger.advance(at(50));
+        assert_eq!(ledger.frontier(), &at(0));
+        ledger.acknowledge_group(GroupNumber(1));
+        assert_eq!(ledger.frontier(), &at(50));
+        ledger.advance(at(60));
+        assert_eq!(ledger.frontier(), &at(60));
+    }
+
+    #[test]
+    fn acknowledging_twice_or_from_nowhere_is_counted_and_does_nothing() {
+        let mut ledger = ledger_with(&[1, 1]);
+        ledger.acknowledge_part(GroupNumber(1), 0);
+        ledger.acknowledge_part(GroupNumber(1), 0);
+        ledger.acknowledge_part(GroupNumber(9), 0);
+        ledger.acknowledge_part(GroupNumber(2), 7);
+        ledger.acknowledge_part(GroupNumber(2), 70);
+        assert_eq!(ledger.frontier(), &at(1));
+        assert_eq!(ledger.counts(), AckCounts { duplicate: 3, stale: 1 });
+    }
+
+    #[test]
+    fn a_group_of_more_than_64_parts_is_complete_only_with_the_last() {
+        for parts in [63, 64, 65, 200] {
+            let mut ledger = ledger_with(&[parts]);
+            for part in (1..parts).rev() {
+                ledger.acknowledge_part(GroupNumber(1), part);
+            }
+            assert_eq!(ledger.frontier(), &at(0), "{parts} parts");
+            ledger.acknowledge_part(GroupNumber(1), 0);
+            assert_eq!(ledger.frontier(), &at(1), "{parts} parts");
+        }
+    }
+
+    proptest! {
+        /// Against the plain definition: the last group such that it and all before it are acknowledged.
+        #[test]
+        fn the_frontier_is_the_longest_acknowledged_prefix(
+            parts in prop::collection::vec(1_u32..4, 1..12),
+            acks in prop::collection::vec((1_u64..14, 0_u32..4), 0..60),
+        ) {
+            let mut ledger = ledger_with(&parts);
+            let mut model: Vec<Vec<bool>> = parts.iter().map(|parts| vec![false; *parts as usize]).collect();
+            for (group, part) in acks {
+                ledger.acknowledge_part(GroupNumber(group), part);
+                let acked = model.iter_mut().zip(1_u64..).find(|(_, number)| *number == group);
+                if let Some(flag) = acked.and_then(|(parts, _)| parts.iter_mut().zip(0_u32..).find(|(_, n)| *n == part)) {
+                    *flag.0 = true;
+                }
+                let prefix = model.iter().take_while(|group| group.iter().all(|acked| *acked)).count();
+                prop_assert_eq!(ledger.frontier(), &at(prefix as u64));
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Offsets of the running engine: the restart point with what an offset says beside it.
+
+use std::sync::Arc;
+
+use holdfast_binlog::gtid::{GtidPos, GtidSet};
+use holdfast_binlog::txn::{Done, Gtids, RestartPoint, Resume, TransactionGtid};
+use holdfast_history::offset::{HoldfastMembers, SnapshotKind, SourceOffset};
+
+/// The log that positions belong to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lineage {
+    /// Identity of the server we are connected to: its UUID; on MariaDB `server_uid` or the server id.
+    pub server: String,
+    /// Raised when the log is found to be another one. From 1.
+    pub epoch: u64,
+    /// Closing coordinates of earlier epochs, as offsets hold them.
+    pub closed: Option<String>,
+    /// Where the definitions of the last refresh were read, as offsets hold it.
+    pub refresh_head: Option<String>,
+}
+
+impl Lineage {
+    /// `<server>/<epoch>`, as identities name it.
+    #[must_use]
+    pub fn name(&self) -> Arc<str> {
+        format!("{}/{}", self.server, self.epoch).into()
+    }
+}
+
+/// An offset in the form in which the engine makes millions of them: cheap to clone, rendered only to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OffsetPoint {
+    /// Where a restart begins.
+    pub restart: RestartPoint,
+    /// Time of the last event in seconds, when one is known.
+    pub ts_sec: Option<i64>,
+    /// `server_id` of the last event's header: the origin's. 0 when no event was read.
+    pub server_id: u32,
+    /// Set while a snapshot is incomplete.
+    pub snapshot: Option<SnapshotKind>,
+    /// The log, when it is known.
+    pub lineage: Option<Arc<Lineage>>,
+}
+
+impl OffsetPoint {
+    /// Between units, of no known log.
+    #[must_use]
+    pub fn closed_at(file: &str, pos: u64) -> Self {
+        Self {
+            restart: RestartPoint::closed(file.into(), pos, None),
+            ts_sec: None,
+            server_id: 0,
+            snapshot: None,
+            lineage: None,
+        }
+    }
+
+    /// The stored form.
+    #[must_use]
+    pub fn to_source_offset(&self) -> SourceOffset {
+        let RestartPoint { unit, events, event_row, rows } = &self.restart;
+        let holdfast = self.lineage.as_ref().map(|lineage| HoldfastMembers {
+            lineage: Some(lineage.server.clone()),
+            epoch: lineage.epoch,
+            unit: unit.gtid.map(|gtid| gtid.to_string()),
+            unit_pos: (unit.gtid_position != unit.position).then_some(unit.gtid_position),
+            rows: *rows,
+            closed: lineage.closed.clone(),
+            refresh_head: lineage.refresh_head.clone(),
+            ..HoldfastMembers::default()
+        });
+        SourceOffset {
+            file: unit.file.to_string(),
+            pos: unit.position,
+            event: *events,
+            row: *event_row,
+            gtids: unit.gtids.as_ref().map(ToString::to_string).filter(|gtids| !gtids.is_empty()),
+            ts_sec: self.ts_sec,
+            server_id: (self.server_id != 0).then_some(self.server_id.into()),
+            snapshot: self.snapshot,
+            holdfast,
+            ..SourceOffset::default()
+        }
+    }
+}
+
+/// Why a stored offset can't be used on this server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the stored offset's {member} can't be read: {reason}")]
+pub struct OffsetMemberError {
+    /// The member's name.
+    pub member: &'static str,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// The transactions that a stored offset has done; `None` when it does not say.
+///
+/// # Errors
+///
+/// [`OffsetMemberError`] when `gtids` is no GTID set of the server's family.
+pub fn gtids_of(offset: &SourceOffset, mariadb: bool) -> Result<Option<Gtids>, OffsetMemberError> {
+    let error = |reason: String| OffsetMemberError { member: "gtids", reason };
+    match &offset.gtids {
+        None => Ok(None),
+        Some(text) if mariadb => GtidPos::parse(text)
+            .map(|pos| Some(Gtids::MariaDb(pos)))
+            .map_err(|reason| error(reason.to_string())),
+        Some(text) => GtidSet::parse(text)
+            .map(|set| Some(Gtids::MySql(set)))
+            .map_err(|reason| error(reason.to_string())),
+    }
+}
+
+/// What a stored offset says of the unit that was open.
+///
+/// # Errors
+///
+/// [`OffsetMemberError`] when `holdfast_unit` is no GTID.
+pub fn resume_of(offset: &SourceOffset) -> Result<Resume, OffsetMemberError> {
+    let ours = offset.holdfast.as_ref();
+    let gtid = match ours.and_then(|ours| ours.unit.as_deref()) {
+        None => None,
+        Some(text) => Some(text.parse::<TransactionGtid>().map_err(|reason| {
+            OffsetMemberError { member: "holdfast_unit", reason: reason.to_string() }
+        })?),
+    };
+    let done = match ours {
+        Some(ours) => Done::Rows(ours.rows),
+        None => Done::Events { events: offset.event, row: offset.row },
+    };
+    Ok(Resume { gtid, file: offset.file.as_str().into(), position: offset.pos, done })
+}
+
+/// Where a dump by position begins: at the open unit's GTID event where the offset knows it.
+#[must_use]
+pub fn dump_position(offset: &SourceOffset) -> u64 {
+    offset.holdfast.as_ref().and_then(|ours| ours.unit_pos).unwrap_or(offset.pos)
+}

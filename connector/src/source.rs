@@ -1,0 +1,548 @@
+//! Where the engine's records come from: the snapshot, then the log, over as many connections as it takes.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use holdfast_binlog::client::{BinlogClient, ClientOptions, DumpStart, Password};
+use holdfast_binlog::event::{ChecksumAlgorithm, EventData, PayloadReader};
+use holdfast_binlog::stream::{EventStream, StreamOptions};
+use holdfast_binlog::txn::{Gtids, TxnTracker};
+use holdfast_binlog::{BinlogPosition, GtidPos, GtidSet};
+use holdfast_history::Tables;
+use holdfast_history::ddl::DdlContext;
+use holdfast_history::offset::{SnapshotKind, SourceOffset};
+use holdfast_history::recover::{RecoverOptions, Recovered, ReplayGuard, recover};
+use holdfast_history::store::HistoryStore;
+use holdfast_snapshot::{ServerFacts, ServerFlavor, ServerOptions};
+use mysql_async::Conn;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use crate::assemble::{Assembler, AssemblerStart, Step};
+use crate::batch::Batch;
+use crate::config::{Config, SnapshotMode};
+use crate::engine::{Committer, EngineState};
+use crate::error::{Error, ErrorClass};
+use crate::offset::{Lineage, OffsetPoint, dump_position, gtids_of, resume_of};
+
+/// The source task's state.
+pub(crate) struct Source {
+    pub(crate) config: Arc<Config>,
+    pub(crate) history: Arc<dyn HistoryStore>,
+    pub(crate) committer: Arc<Committer>,
+    stored: Option<SourceOffset>,
+    sender: mpsc::Sender<Result<Batch, Error>>,
+    state: watch::Sender<EngineState>,
+    stop: watch::Receiver<bool>,
+}
+
+/// What streaming starts from.
+pub(crate) struct StreamStart {
+    pub(crate) offset: SourceOffset,
+    pub(crate) tables: Tables,
+    pub(crate) guard: ReplayGuard,
+    pub(crate) lineage: Arc<Lineage>,
+}
+
+/// Why reading ended without an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Somebody asked for it, or nobody takes batches any more.
+    Stopped,
+}
+
+impl Source {
+    pub(crate) const fn new(
+        config: Arc<Config>,
+        history: Arc<dyn HistoryStore>,
+        committer: Arc<Committer>,
+        stored: Option<SourceOffset>,
+        sender: mpsc::Sender<Result<Batch, Error>>,
+        state: watch::Sender<EngineState>,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        Self { config, history, committer, stored, sender, state, stop }
+    }
+
+    /// Runs until stopped or failed. An error is the last thing the consumer gets.
+    pub(crate) async fn run(mut self) {
+        let result = Box::pin(self.capture()).await;
+        if let Err(error) = result {
+            // Nobody listens when the engine was dropped; then there is nobody to tell.
+            let _ = self.sender.send(Err(error)).await;
+        }
+        self.state.send_replace(EngineState::Stopped);
+    }
+
+    async fn capture(&mut self) -> Result<Ended, Error> {
+        let mut conn = holdfast_snapshot::connect(&self.server_options()).await?;
+        let facts = holdfast_snapshot::facts(&mut conn).await?;
+        self.check_server(&facts)?;
+        let stored = self.stored.take();
+        let snapshot = match (&stored, self.config.snapshot.mode) {
+            (_, SnapshotMode::Always) | (None, _) => true,
+            (
+                Some(offset),
+                SnapshotMode::Initial
+                | SnapshotMode::InitialOnly
+                | SnapshotMode::NoData
+                | SnapshotMode::WhenNeeded,
+            ) => offset.snapshot == Some(SnapshotKind::Initial),
+            (Some(_), _) => false,
+        };
+        let start = if snapshot {
+            if stored.as_ref().is_some_and(|offset| offset.snapshot.is_some()) {
+                tracing::warn!(
+                    "the previous snapshot was cancelled before completion; a new snapshot is taken"
+                );
+            }
+            self.state.send_replace(EngineState::Snapshot);
+            match self.take_snapshot(conn, &facts).await? {
+                Some(start) => start,
+                None => return Ok(Ended::Stopped),
+            }
+        } else {
+            let offset = stored.ok_or(Error::Bug("no snapshot and no offset"))?;
+            self.resume(&mut conn, &facts, offset).await?
+        };
+        if self.config.snapshot.mode == SnapshotMode::InitialOnly {
+            return Ok(Ended::Stopped);
+        }
+        self.stream(&facts, start).await
+    }
+
+    /// Preconditions that would otherwise lose changes in silence.
+    fn check_server(&self, facts: &ServerFacts) -> Result<(), Error> {
+        let mariadb = facts.flavor == ServerFlavor::MariaDb;
+        if mariadb != self.config.is_mariadb() {
+            return Err(Error::Server {
+                what: format!(
+                    "it is {} while connector.class is for the other family",
+                    facts.version
+                ),
+                fix: "set connector.class to the server's family".to_owned(),
+            });
+        }
+        if !facts.is_on("log_bin") {
+            return Err(Error::Server {
+                what: "it writes no binary log".to_owned(),
+                fix: "start it with --log-bin".to_owned(),
+            });
+        }
+        let rules = [("binlog_format", "ROW"), ("binlog_row_image", "FULL")];
+        for (variable, wanted) in rules {
+            let value = facts.variable(variable).unwrap_or(wanted);
+            if !value.eq_ignore_ascii_case(wanted) {
+                return Err(Error::Server {
+                    what: format!("{variable} is {value}, not {wanted}"),
+                    fix: format!("SET PERSIST {variable}={wanted} and let all sessions reconnect"),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on from a stored offset: recovers the definitions, and makes sure that the place is still there.
+    async fn resume(
+        &mut self,
+        conn: &mut Conn,
+        facts: &ServerFacts,
+        offset: SourceOffset,
+    ) -> Result<StreamStart, Error> {
+        if offset.snapshot == Some(SnapshotKind::Initial) {
+            return Err(Error::Start(
+                "The connector previously stopped while taking a snapshot, but now the connector is configured to never \
+                 allow snapshots. Reconfigure the connector to use snapshots initially or when needed."
+                    .to_owned(),
+            ));
+        }
+        if !self.history.exists().await? {
+            return Err(Error::Start(format!(
+                "The db history topic is missing. You may attempt to recover it by reconfiguring the connector to \
+                 recovery. (no schema history in {}, while there is an offset)",
+                self.history.location()
+            )));
+        }
+        let records = self.history.load().await?;
+        let context = DdlContext {
+            flavor: self.config.ddl_flavor(),
+            comments: self.config.events.schema_comments,
+            ..DdlContext::default()
+        };
+        let options = RecoverOptions {
+            prefer_ddl: self.config.history.prefer_ddl,
+            skip_unparseable: self.config.history.skip_unparseable,
+            lower_case_names: facts.lower_case_names(),
+            ..RecoverOptions::new(&context)
+        };
+        let Recovered { tables, guard, report } =
+            recover(&records, &self.config.topic_prefix, &offset, &options)?;
+        tracing::info!(
+            recovered = report.recovered,
+            applied = report.applied,
+            tables = tables.len(),
+            "schema history recovered"
+        );
+        check_available(conn, facts, &offset, self.tracks_gtids(facts)).await?;
+        let lineage = self.lineage(facts, Some(&offset));
+        Ok(StreamStart { offset, tables, guard, lineage })
+    }
+
+    /// The log that we read, as far as the stored offset knows it.
+    pub(crate) fn lineage(
+        &self,
+        facts: &ServerFacts,
+        offset: Option<&SourceOffset>,
+    ) -> Arc<Lineage> {
+        let ours = offset.and_then(|offset| offset.holdfast.as_ref());
+        Arc::new(Lineage {
+            server: self.config.source_id.clone().unwrap_or_else(|| facts.identity().to_owned()),
+            epoch: ours.map_or(1, |ours| ours.epoch.max(1)),
+            closed: ours.and_then(|ours| ours.closed.clone()),
+            refresh_head: ours.and_then(|ours| ours.refresh_head.clone()),
+        })
+    }
+
+    pub(crate) fn tracks_gtids(&self, facts: &ServerFacts) -> bool {
+        facts.has_gtids() && !self.config.gtids.ignore_on_recovery
+    }
+
+    /// Reads the log, over as many connections as it takes.
+    async fn stream(&mut self, facts: &ServerFacts, start: StreamStart) -> Result<Ended, Error> {
+        let track_gtids = self.tracks_gtids(facts);
+        let StreamStart { mut offset, tables, guard, lineage } = start;
+        let tracker = tracker_at(&offset, facts, track_gtids)?;
+        let frontier = OffsetPoint {
+            restart: tracker.restart_point().clone(),
+            ts_sec: offset.ts_sec,
+            server_id: offset.server_id.and_then(|id| u32::try_from(id).ok()).unwrap_or_default(),
+            snapshot: None,
+            lineage: Some(Arc::clone(&lineage)),
+        };
+        let mut assembler = Assembler::new(AssemblerStart {
+            config: Arc::clone(&self.config),
+            tables,
+            guard,
+            tracker,
+            offset: frontier,
+            lineage,
+            ledger: self.committer.ledger.clone(),
+            track_gtids,
+        });
+        let mut failures = 0_u32;
+        loop {
+            let before = assembler.offset();
+            let result = self.connection(facts, &offset, &mut assembler, track_gtids).await;
+            if assembler.offset() != before {
+                failures = 0;
+            }
+            let error = match result {
+                Ok(ended) => return Ok(ended),
+                Err(error) => error,
+            };
+            let first = *self.state.borrow() != EngineState::Streaming && failures == 0;
+            let exhausted = self.config.max_retries.is_some_and(|most| failures >= most);
+            if error.class() != ErrorClass::Transient || first || exhausted {
+                return Err(error);
+            }
+            failures += 1;
+            tracing::warn!(error = error.chain(), failures, "connection lost; connecting again");
+            self.state.send_replace(EngineState::Reconnecting);
+            if let Some(Ended::Stopped) = self.pause(self.config.retry_wait).await {
+                return Ok(Ended::Stopped);
+            }
+            // From where the stream is, not from what is committed: what was delivered stays delivered.
+            offset = assembler.offset().to_source_offset();
+            assembler.reconnect(tracker_at(&offset, facts, track_gtids)?);
+        }
+    }
+
+    async fn pause(&mut self, how_long: Duration) -> Option<Ended> {
+        tokio::select! {
+            _ = self.stop.wait_for(|stop| *stop) => Some(Ended::Stopped),
+            () = tokio::time::sleep(how_long) => None,
+        }
+    }
+
+    /// Reads the log over one connection.
+    async fn connection(
+        &mut self,
+        facts: &ServerFacts,
+        offset: &SourceOffset,
+        assembler: &mut Assembler,
+        track_gtids: bool,
+    ) -> Result<Ended, Error> {
+        let client = BinlogClient::connect(&self.client_options()).await?;
+        let checksum = if client.server().checksum {
+            ChecksumAlgorithm::Crc32
+        } else {
+            ChecksumAlgorithm::None
+        };
+        let dump_start = self.dump_start(facts, offset, track_gtids).await?;
+        let mut dump = client.dump(dump_start).await?;
+        let options = StreamOptions { checksum: Some(checksum), ..StreamOptions::default() };
+        let mut stream = EventStream::new(offset.file.clone(), options);
+        let mut payload = PayloadReader::default();
+        let mut heartbeat = self.config.events.heartbeat_interval.map(|interval| {
+            let mut timer = tokio::time::interval_at(Instant::now() + interval, interval);
+            timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            timer
+        });
+        loop {
+            if *self.stop.borrow() {
+                self.flush(assembler).await;
+                return Ok(Ended::Stopped);
+            }
+            if !dump.has_buffered() && self.flush(assembler).await.is_some() {
+                return Ok(Ended::Stopped);
+            }
+            // Cancel-safe: a dropped `next_event` keeps its bytes, the other branches hold no state.
+            let bytes = tokio::select! {
+                biased;
+                _ = self.stop.wait_for(|stop| *stop) => continue,
+                () = tick(&mut heartbeat) => {
+                    assembler.heartbeat(now_ns())?;
+                    continue;
+                }
+                bytes = dump.next_event() => bytes?,
+            };
+            let Some(bytes) = bytes else {
+                return Err(Error::DumpEnded);
+            };
+            self.streaming();
+            let event = stream.decode(bytes)?;
+            if let EventData::TransactionPayload(transaction) = &event.data {
+                payload.open(&event, transaction)?;
+                let span = event.span();
+                while let Some(inner) = payload.next_event()? {
+                    let event = stream.decode_nested(inner, span)?;
+                    let step = assembler.handle(&event, now_ns())?;
+                    if self.finish_step(step, assembler).await?.is_some() {
+                        return Ok(Ended::Stopped);
+                    }
+                }
+                assembler.payload_done(span.end);
+            } else {
+                let step = assembler.handle(&event, now_ns())?;
+                if self.finish_step(step, assembler).await?.is_some() {
+                    return Ok(Ended::Stopped);
+                }
+            }
+        }
+    }
+
+    fn streaming(&self) {
+        self.state.send_if_modified(|state| {
+            let changed = *state != EngineState::Streaming;
+            *state = EngineState::Streaming;
+            changed
+        });
+    }
+
+    /// What an event leaves to do: a statement becomes durable before it is applied, full batches go out.
+    async fn finish_step(
+        &mut self,
+        step: Step,
+        assembler: &mut Assembler,
+    ) -> Result<Option<Ended>, Error> {
+        if let Step::Ddl(pending) = step {
+            if !pending.records.is_empty() {
+                self.history.append(&pending.records).await?;
+            }
+            assembler.apply_ddl(*pending, now_ns())?;
+        }
+        while let Some(batch) = assembler.take_ready() {
+            if self.send(batch).await.is_some() {
+                return Ok(Some(Ended::Stopped));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives out everything that was assembled.
+    async fn flush(&mut self, assembler: &mut Assembler) -> Option<Ended> {
+        while let Some(batch) = assembler.take_batch() {
+            if let Some(ended) = self.send(batch).await {
+                return Some(ended);
+            }
+        }
+        None
+    }
+
+    /// Hands a batch to the consumer, waiting for room.
+    pub(crate) async fn send(&mut self, batch: Batch) -> Option<Ended> {
+        self.sender.send(Ok(batch)).await.err().map(|_| Ended::Stopped)
+    }
+
+    async fn dump_start(
+        &self,
+        facts: &ServerFacts,
+        offset: &SourceOffset,
+        track_gtids: bool,
+    ) -> Result<DumpStart, Error> {
+        if track_gtids {
+            match gtids_of(offset, self.config.is_mariadb())? {
+                Some(Gtids::MySql(set)) if !set.is_empty() => {
+                    let mut conn = holdfast_snapshot::connect(&self.server_options()).await?;
+                    let purged = holdfast_snapshot::purged_gtids(&mut conn, facts).await?;
+                    // Sources that the offset does not know start behind what was purged of them.
+                    let mut start = parse_set(purged.as_deref())?;
+                    start.overlay(&set);
+                    return Ok(DumpStart::Gtids(start));
+                }
+                Some(Gtids::MariaDb(pos)) if !pos.is_empty() => {
+                    return Ok(DumpStart::MariaDbGtids(pos));
+                }
+                Some(_) | None => {}
+            }
+        }
+        let file = offset.file.parse().map_err(|error| {
+            Error::Start(format!(
+                "the stored offset's file {:?} is no binlog file name: {error}",
+                offset.file
+            ))
+        })?;
+        Ok(DumpStart::Position(BinlogPosition::new(file, dump_position(offset).max(4))))
+    }
+
+    pub(crate) fn server_options(&self) -> ServerOptions {
+        let connection = &self.config.connection;
+        ServerOptions {
+            host: connection.hostname.clone(),
+            port: connection.port,
+            user: connection.user.clone(),
+            password: connection
+                .password
+                .as_ref()
+                .map(|secret| secret.expose().to_owned())
+                .unwrap_or_default(),
+            connect_timeout: connection.connect_timeout,
+            initial_statements: connection.initial_statements.clone(),
+        }
+    }
+
+    fn client_options(&self) -> ClientOptions {
+        let connection = &self.config.connection;
+        let mut options = ClientOptions::new(
+            connection.hostname.clone(),
+            connection.port,
+            connection.user.clone(),
+            connection.server_id,
+        );
+        if let Some(secret) = &connection.password {
+            options.password = Password::new(secret.expose());
+        }
+        options.connect_timeout = connection.connect_timeout;
+        // As Debezium: the server says that it is alive in 0.8 of the time after which silence is an error.
+        options.silence_timeout = connection.keep_alive;
+        if let Some(silence) = connection.keep_alive {
+            options.heartbeat_period = silence.mul_f64(0.8);
+        }
+        options.annotate_rows = self.config.events.query;
+        options.net_write_timeout = connection.net_write_timeout.map(Duration::from_secs);
+        options.net_read_timeout = connection.net_read_timeout.map(Duration::from_secs);
+        options
+    }
+}
+
+/// Waits for the next heartbeat; for ever where there are none.
+async fn tick(timer: &mut Option<tokio::time::Interval>) {
+    match timer {
+        Some(timer) => {
+            timer.tick().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// A tracker at a stored offset.
+fn tracker_at(
+    offset: &SourceOffset,
+    facts: &ServerFacts,
+    track_gtids: bool,
+) -> Result<TxnTracker, Error> {
+    let mariadb = facts.flavor == ServerFlavor::MariaDb;
+    let gtids = if track_gtids {
+        let empty =
+            || if mariadb { Gtids::MariaDb(GtidPos::new()) } else { Gtids::MySql(GtidSet::new()) };
+        // Our own offsets leave out an empty set; in one of Debezium's a missing set says nothing.
+        gtids_of(offset, mariadb)?.or_else(|| offset.holdfast.is_some().then(empty))
+    } else {
+        None
+    };
+    let tracker = TxnTracker::new(offset.file.as_str().into(), offset.pos, gtids);
+    Ok(tracker.resuming(resume_of(offset)?))
+}
+
+/// Whether the server still has what the offset wants next.
+async fn check_available(
+    conn: &mut Conn,
+    facts: &ServerFacts,
+    offset: &SourceOffset,
+    track_gtids: bool,
+) -> Result<(), Error> {
+    let lost = |what: &str, detail: String| Error::PositionLost { what: what.to_owned(), detail };
+    const FIX: &str = "take a new snapshot (snapshot.mode=when_needed), or set the offset anew";
+    if track_gtids
+        && let Some(Gtids::MySql(done)) = gtids_of(offset, facts.flavor == ServerFlavor::MariaDb)?
+        && !done.is_empty()
+    {
+        let executed = holdfast_snapshot::log_position(conn, facts.flavor).await?.gtids;
+        let executed = parse_set(executed.as_deref())?;
+        if !done.is_subset_of(&executed) {
+            return Err(lost(
+                "the server has not executed all transactions that the stored offset has done",
+                format!(
+                    "it lacks {}; it is another server, was reset, or lags behind; {FIX}",
+                    done.subtract(&executed)
+                ),
+            ));
+        }
+        let purged = parse_set(holdfast_snapshot::purged_gtids(conn, facts).await?.as_deref())?;
+        let mut needed = executed.subtract(&done);
+        needed.retain(|source, tag| done.has_source(source, tag));
+        let kept = needed.subtract(&purged);
+        if kept != needed {
+            return Err(lost(
+                "the restart position is no longer on the server",
+                format!(
+                    "transactions {} were purged from its binary logs; {FIX}",
+                    needed.subtract(&kept)
+                ),
+            ));
+        }
+        return Ok(());
+    }
+    let files = holdfast_snapshot::binlog_files(conn).await?;
+    match files.iter().find(|file| file.name == offset.file) {
+        None => {
+            let oldest = files.first().map_or("none", |file| file.name.as_str());
+            Err(lost(
+                "the restart position is no longer on the server",
+                format!("{} was purged, the oldest binary log is {oldest}; {FIX}", offset.file),
+            ))
+        }
+        Some(file) if offset.pos > file.size => Err(lost(
+            "the restart position is beyond the end of the server's log",
+            format!(
+                "{} has {} bytes and the offset is at {}: the logs were reset or belong to another server; {FIX}",
+                file.name, file.size, offset.pos
+            ),
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+fn parse_set(text: Option<&str>) -> Result<GtidSet, Error> {
+    match text {
+        None => Ok(GtidSet::new()),
+        Some(text) => GtidSet::parse(text)
+            .map_err(|error| Error::Start(format!("the server's GTID set can't be read: {error}"))),
+    }
+}
+
+/// Nanoseconds since the epoch.
+pub(crate) fn now_ns() -> i64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,279 @@
+//! A query connection, and the facts about a server that decide how it is read.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, OptsBuilder, Row};
+
+use crate::error::Error;
+
+/// How to reach the server.
+#[derive(Clone)]
+pub struct ServerOptions {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Login name.
+    pub user: String,
+    /// Password, empty for none.
+    pub password: String,
+    /// Longest time for the connection to stand.
+    pub connect_timeout: Duration,
+    /// Statements run first on each connection (`database.initial.statements`).
+    pub initial_statements: Vec<String>,
+}
+
+impl std::fmt::Debug for ServerOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerOptions")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .field("user", &self.user)
+            .field("password", &"***")
+            .field("connect_timeout", &self.connect_timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Which family a server belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ServerFlavor {
+    /// MySQL and Percona Server.
+    MySql,
+    /// MariaDB.
+    MariaDb,
+}
+
+/// What a server says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerFacts {
+    /// MySQL or MariaDB.
+    pub flavor: ServerFlavor,
+    /// `@@version`.
+    pub version: String,
+    /// Global system variables by lower-case name.
+    variables: BTreeMap<String, String>,
+}
+
+impl ServerFacts {
+    /// A global system variable by its lower-case name; `None` where the server has none of that name.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+
+    /// Whether a variable is `ON` or `1`.
+    #[must_use]
+    pub fn is_on(&self, name: &str) -> bool {
+        self.variable(name).is_some_and(|value| value.eq_ignore_ascii_case("on") || value == "1")
+    }
+
+    /// The identity of the server: `server_uuid`; on MariaDB `server_uid` where there is one, else `server_id`.
+    #[must_use]
+    pub fn identity(&self) -> &str {
+        let names: &[&str] = match self.flavor {
+            ServerFlavor::MySql => &["server_uuid"],
+            ServerFlavor::MariaDb => &["server_uid", "server_id"],
+        };
+        names.iter().find_map(|name| self.variable(name)).unwrap_or_default()
+    }
+
+    /// Whether transactions carry GTIDs: `gtid_mode` is exactly `ON`; always on MariaDB.
+    #[must_use]
+    pub fn has_gtids(&self) -> bool {
+        match self.flavor {
+            ServerFlavor::MySql => {
+                self.variable("gtid_mode").is_some_and(|mode| mode.eq_ignore_ascii_case("on"))
+            }
+            ServerFlavor::MariaDb => true,
+        }
+    }
+
+    /// Whether table names are compared without case (`lower_case_table_names` other than 0).
+    #[must_use]
+    pub fn lower_case_names(&self) -> bool {
+        self.variable("lower_case_table_names").is_some_and(|value| value != "0")
+    }
+}
+
+/// A place in the server's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPosition {
+    /// Binlog file.
+    pub file: String,
+    /// Byte offset in it.
+    pub pos: u64,
+    /// GTIDs executed so far: a set on MySQL, a position on MariaDB; `None` without GTIDs.
+    pub gtids: Option<String>,
+}
+
+/// One of the server's binlog files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BinlogFileInfo {
+    /// Its name.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// Opens a connection whose session is set up so that answers do not depend on the server's settings: UTC, names and
+/// definitions in UTF-8 with backticks, no SQL mode, no time-out of the session while a large table is read.
+///
+/// # Errors
+///
+/// [`Error::AccessDenied`], [`Error::Connect`], [`Error::ConnectTimeout`], and [`Error::Query`] for the set-up.
+pub async fn connect(options: &ServerOptions) -> Result<Conn, Error> {
+    let builder = OptsBuilder::default()
+        .ip_or_hostname(options.host.clone())
+        .tcp_port(options.port)
+        .user(Some(options.user.clone()))
+        .pass(Some(options.password.clone()))
+        .prefer_socket(false)
+        .tcp_nodelay(true)
+        .stmt_cache_size(0);
+    let connected = tokio::time::timeout(options.connect_timeout, Conn::new(builder)).await;
+    let mut conn = match connected {
+        Err(_) => {
+            return Err(Error::ConnectTimeout {
+                host: options.host.clone(),
+                port: options.port,
+                seconds: options.connect_timeout.as_secs(),
+            });
+        }
+        Ok(Err(mysql_async::Error::Server(error))) if matches!(error.code, 1044 | 1045 | 1698) => {
+            return Err(Error::AccessDenied {
+                host: options.host.clone(),
+                port: options.port,
+                user: options.user.clone(),
+                message: error.message,
+            });
+        }
+        Ok(Err(source)) => {
+            return Err(Error::Connect {
+                host: options.host.clone(),
+                port: options.port,
+                user: options.user.clone(),
+                source,
+            });
+        }
+        Ok(Ok(conn)) => conn,
+    };
+    let session = "SET NAMES utf8mb4, SESSION time_zone='+00:00', SESSION sql_mode='', \
+                   SESSION sql_quote_show_create=1, SESSION net_write_timeout=600, SESSION wait_timeout=86400";
+    conn.query_drop(session)
+        .await
+        .map_err(|error| Error::query("set up the session", "USAGE", error))?;
+    for statement in &options.initial_statements {
+        conn.query_drop(statement).await.map_err(|error| {
+            Error::query("run database.initial.statements", "what they need", error)
+        })?;
+    }
+    Ok(conn)
+}
+
+/// Reads what the server says of itself.
+///
+/// # Errors
+///
+/// [`Error::Query`].
+pub async fn facts(conn: &mut Conn) -> Result<ServerFacts, Error> {
+    let rows: Vec<(String, String)> = conn
+        .query("SHOW GLOBAL VARIABLES")
+        .await
+        .map_err(|error| Error::query("read the global variables", "USAGE", error))?;
+    let variables: BTreeMap<String, String> =
+        rows.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+    let version = variables.get("version").cloned().unwrap_or_default();
+    let flavor = if version.to_ascii_lowercase().contains("mariadb") {
+        ServerFlavor::MariaDb
+    } else {
+        ServerFlavor::MySql
+    };
+    Ok(ServerFacts { flavor, version, variables })
+}
+
+/// Reads the end of the server's log and the GTIDs executed.
+///
+/// # Errors
+///
+/// [`Error::NoBinaryLog`], [`Error::Privilege`] without REPLICATION CLIENT, [`Error::Query`].
+pub async fn log_position(conn: &mut Conn, flavor: ServerFlavor) -> Result<LogPosition, Error> {
+    let privilege = match flavor {
+        ServerFlavor::MySql => "REPLICATION CLIENT ON *.*",
+        ServerFlavor::MariaDb => "BINLOG MONITOR ON *.*",
+    };
+    // SHOW MASTER STATUS is gone since MySQL 8.4; MariaDB and older MySQL know nothing else.
+    let statements: &[&str] = match flavor {
+        ServerFlavor::MySql => &["SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"],
+        ServerFlavor::MariaDb => &["SHOW MASTER STATUS"],
+    };
+    let mut answer = Ok(None);
+    for statement in statements {
+        answer = conn.query_first::<Row, _>(*statement).await;
+        if !matches!(&answer, Err(mysql_async::Error::Server(error)) if error.code == 1064) {
+            break;
+        }
+    }
+    let row = answer
+        .map_err(|error| Error::query("read the position of the binary log", privilege, error))?
+        .ok_or(Error::NoBinaryLog)?;
+    let text = |index: usize| row.get_opt::<String, usize>(index).and_then(Result::ok);
+    let answer = |what: &str| Error::Answer {
+        action: "read the position of the binary log".to_owned(),
+        what: what.to_owned(),
+    };
+    let file = text(0).ok_or_else(|| answer("no file name"))?;
+    let pos =
+        row.get_opt::<u64, usize>(1).and_then(Result::ok).ok_or_else(|| answer("no position"))?;
+    let gtids = match flavor {
+        ServerFlavor::MySql => text(4).map(|set| set.replace(['\n', '\r'], "")),
+        ServerFlavor::MariaDb => conn
+            .query_first::<String, _>("SELECT @@GLOBAL.gtid_binlog_pos")
+            .await
+            .map_err(|error| Error::query("read gtid_binlog_pos", "USAGE", error))?,
+    };
+    Ok(LogPosition { file, pos, gtids: gtids.filter(|set| !set.is_empty()) })
+}
+
+/// Lists the binlog files that the server still has, oldest first.
+///
+/// # Errors
+///
+/// [`Error::Privilege`] without REPLICATION CLIENT (MariaDB: BINLOG MONITOR), [`Error::Query`].
+pub async fn binlog_files(conn: &mut Conn) -> Result<Vec<BinlogFileInfo>, Error> {
+    let rows: Vec<Row> = conn.query("SHOW BINARY LOGS").await.map_err(|error| {
+        Error::query("list the binary logs", "REPLICATION CLIENT ON *.*", error)
+    })?;
+    rows.iter()
+        .map(|row| {
+            let name = row.get_opt::<String, usize>(0).and_then(Result::ok);
+            let size = row.get_opt::<u64, usize>(1).and_then(Result::ok);
+            match (name, size) {
+                (Some(name), Some(size)) => Ok(BinlogFileInfo { name, size }),
+                (_, _) => Err(Error::Answer {
+                    action: "list the binary logs".to_owned(),
+                    what: "a row without name and size".to_owned(),
+                }),
+            }
+        })
+        .collect()
+}
+
+/// The GTIDs that the server executed and no longer has in its logs; `None` where the server does not say (MariaDB,
+/// or no GTIDs).
+///
+/// # Errors
+///
+/// [`Error::Query`].
+pub async fn purged_gtids(conn: &mut Conn, facts: &ServerFacts) -> Result<Option<String>, Error> {
+    if facts.flavor == ServerFlavor::MariaDb || !facts.has_gtids() {
+        return Ok(None);
+    }
+    let purged: Option<String> = conn
+        .query_first("SELECT @@GLOBAL.gtid_purged")
+        .await
+        .map_err(|error| Error::query("read gtid_purged", "USAGE", error))?;
+    Ok(purged.map(|set| set.replace(['\n', '\r'], "")).filter(|set| !set.is_empty()))
+}
