@@ -248,8 +248,9 @@ impl Assembler {
             | EventData::StatementContext
             | EventData::MariaDbGtidList(_)
             | EventData::MariaDbBinlogCheckpoint(_)
-            | EventData::Ignored => {}
-            _ => {}
+            | EventData::RowsQuery(_)
+            | EventData::Ignored
+            | _ => {}
         }
         if event.header.event_type != EventType::Rotate {
             self.tracker.event_done(event.end);
