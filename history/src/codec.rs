@@ -17,6 +17,7 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -59,47 +60,130 @@ pub fn write_record(record: &HistoryRecord, group: Option<Group>, out: &mut Vec<
 ///
 /// [`RecordError`], which names the member and never shows a value.
 pub fn read_record(line: &str) -> Result<(HistoryRecord, Option<Group>), RecordError> {
-    let members: Members<'_> = serde_json::from_str(line)
-        .map_err(|error| RecordError::NotAnObject { column: error.column() })?;
-    let mut source = None;
-    let mut position = None;
-    let mut record = HistoryRecord {
-        source: String::new(),
-        position: SourceOffset::default(),
-        ts_ms: 0,
-        database_name: String::new(),
-        ddl: None,
-        table_changes: Vec::new(),
-    };
-    let mut group = None;
-    for (name, raw) in members.0 {
-        match name.as_str() {
-            "source" => source = read_source(&parse(raw, "source")?)?,
-            "position" if raw.get() != "null" => {
-                position = Some(SourceOffset::from_json(raw.get()).map_err(RecordError::Position)?);
-            }
-            "ts_ms" => {
-                let value = parse(raw, "ts_ms")?;
-                if !value.is_null() {
-                    record.ts_ms =
-                        value.as_i64().ok_or_else(|| wrong("ts_ms", "a whole number"))?;
+    let line = RecordLine::parse(line)?;
+    Ok((line.to_record()?, line.group))
+}
+
+/// A line of which only what decides about it has been read: most of a long history is definitions that a later record
+/// replaces, and those need no more than their tables' names.
+#[derive(Debug)]
+pub struct RecordLine<'a> {
+    /// The record's `source`.
+    pub source: String,
+    /// The record's `position`.
+    pub position: SourceOffset,
+    /// Its place in the append.
+    pub group: Option<Group>,
+    members: Members<'a>,
+}
+
+impl<'a> RecordLine<'a> {
+    /// Reads source, position and group, and checks that the rest is JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError`], which names the member and never shows a value.
+    pub fn parse(line: &'a str) -> Result<Self, RecordError> {
+        let members: Members<'_> = serde_json::from_str(line)
+            .map_err(|error| RecordError::NotAnObject { column: error.column() })?;
+        let (mut source, mut position, mut group) = (None, None, None);
+        for (name, raw) in &members.0 {
+            match name.as_str() {
+                "source" => source = read_source(&parse(raw, "source")?)?,
+                "position" if raw.get() != "null" => {
+                    position =
+                        Some(SourceOffset::from_json(raw.get()).map_err(RecordError::Position)?);
                 }
+                "holdfast_group" => group = read_group(&parse(raw, "holdfast_group")?)?,
+                _ => {}
             }
-            "databaseName" => {
-                record.database_name =
-                    string(&parse(raw, "databaseName")?, "databaseName")?.unwrap_or_default();
-            }
-            "ddl" => record.ddl = string(&parse(raw, "ddl")?, "ddl")?,
-            "tableChanges" => {
-                record.table_changes = read_table_changes(&parse(raw, "tableChanges")?)?
-            }
-            "holdfast_group" => group = read_group(&parse(raw, "holdfast_group")?)?,
-            _ => {}
         }
+        Ok(Self {
+            source: source.ok_or_else(|| missing("source.server"))?,
+            position: position.ok_or_else(|| missing("position"))?,
+            group,
+            members,
+        })
     }
-    record.source = source.ok_or_else(|| missing("source.server"))?;
-    record.position = position.ok_or_else(|| missing("position"))?;
-    Ok((record, group))
+
+    /// The tables that the definitions name, the former names of renamed ones among them; the definitions themselves are
+    /// stepped over.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError`] for a member `tableChanges` that is no list of changes.
+    pub fn table_ids(&self) -> Result<Vec<TableId>, RecordError> {
+        #[derive(Deserialize)]
+        struct Ids {
+            id: String,
+            #[serde(rename = "previousId")]
+            previous: Option<String>,
+        }
+        let Some(raw) = self.member("tableChanges") else { return Ok(Vec::new()) };
+        let changes: Option<Vec<Ids>> = serde_json::from_str(raw.get())
+            .map_err(|_| wrong("tableChanges", "a list of changes of named tables"))?;
+        let names = changes
+            .into_iter()
+            .flatten()
+            .flat_map(|change| std::iter::once(change.id).chain(change.previous));
+        names
+            .map(|name| {
+                name.parse().map_err(|_| wrong("tableChanges", "a list of changes of named tables"))
+            })
+            .collect()
+    }
+
+    /// The whole record.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError`], which names the member and never shows a value.
+    pub fn to_record(&self) -> Result<HistoryRecord, RecordError> {
+        let mut record = HistoryRecord {
+            source: self.source.clone(),
+            position: self.position.clone(),
+            ts_ms: 0,
+            database_name: String::new(),
+            ddl: None,
+            table_changes: Vec::new(),
+        };
+        for (name, raw) in &self.members.0 {
+            match name.as_str() {
+                "ts_ms" => {
+                    let value = parse(raw, "ts_ms")?;
+                    if !value.is_null() {
+                        record.ts_ms =
+                            value.as_i64().ok_or_else(|| wrong("ts_ms", "a whole number"))?;
+                    }
+                }
+                "databaseName" => {
+                    record.database_name =
+                        string(&parse(raw, "databaseName")?, "databaseName")?.unwrap_or_default();
+                }
+                "ddl" => record.ddl = string(&parse(raw, "ddl")?, "ddl")?,
+                "tableChanges" => {
+                    record.table_changes = read_table_changes(&parse(raw, "tableChanges")?)?
+                }
+                _ => {}
+            }
+        }
+        Ok(record)
+    }
+
+    fn member(&self, wanted: &str) -> Option<&'a RawValue> {
+        self.members.0.iter().rev().find(|(name, _)| name == wanted).map(|(_, raw)| *raw)
+    }
+}
+
+/// The group of a line, told from its last bytes alone; right for every line that is a record.
+pub(crate) fn peek_group(line: &[u8]) -> Option<Group> {
+    const NAME: &[u8] = b",\"holdfast_group\":\"";
+    // Two numbers of 32 bits, a slash, and what closes the string and the object.
+    let tail = line.get(line.len().saturating_sub(NAME.len() + 23)..)?.strip_suffix(b"\"}")?;
+    let start = tail.windows(NAME.len()).position(|window| window == NAME)?;
+    let (index, count) =
+        std::str::from_utf8(tail.get(start + NAME.len()..)?).ok()?.split_once('/')?;
+    Some(Group { index: index.parse().ok()?, count: count.parse().ok()? })
 }
 
 /// Appends the `tableChanges` array of a history record.

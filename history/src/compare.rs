@@ -39,6 +39,8 @@ pub struct CompareContext<'a> {
     /// Which GTID sources count (`gtid.source.includes`, `gtid.source.excludes`): UUID in lower case, MariaDB
     /// `domain-server`. All of them without a filter.
     pub gtid_sources: Option<&'a (dyn Fn(&str) -> bool + Send + Sync)>,
+    /// Do not compare the offset's `server_id`, since it is only the origin of the last event.
+    pub ignore_server_id: bool,
 }
 
 impl fmt::Debug for CompareContext<'_> {
@@ -293,6 +295,8 @@ struct Side<'a> {
     /// `None` when absent, blank, filtered away or not readable.
     gtids: Option<Gtids>,
     bad_gtids: bool,
+    /// The origin's id, where it may be compared.
+    origin: Option<u64>,
     /// Event and row; 0 in a snapshot's record, since the schema cannot change inside a unit.
     done: (u64, u64),
 }
@@ -305,7 +309,9 @@ impl<'a> Side<'a> {
             Err(NotGtids) => (None, true),
         };
         let done = if is_record && is_image(offset) { (0, 0) } else { (offset.event, offset.row) };
-        Self { offset, file: BinlogFile::parse(&offset.file).ok(), gtids, bad_gtids, done }
+        let origin =
+            offset.server_id.filter(|&id| id != 0 && (is_record || !context.ignore_server_id));
+        Self { offset, origin, file: BinlogFile::parse(&offset.file).ok(), gtids, bad_gtids, done }
     }
 
     /// Whether the coordinates are at or before those of `other`; `None` when they cannot be compared.
@@ -353,8 +359,7 @@ fn relation(recorded: &Side<'_>, desired: &Side<'_>) -> Relation {
     if epochs == Some(true) || (servers == Some(true) && bases == Some(true)) {
         return Relation::Same;
     }
-    let origin = |side: &Side<'_>| side.offset.server_id.filter(|&id| id != 0);
-    match (lineages, origin(recorded), origin(desired)) {
+    match (lineages, recorded.origin, desired.origin) {
         ((None, None), Some(ours), Some(theirs)) if ours != theirs => Relation::Different,
         _ => Relation::Compatible,
     }

@@ -116,6 +116,7 @@ impl<'a> ObjectWriter<'a> {
 }
 
 /// The members of an object in the order of the text, values not looked at yet. A name that comes twice stands twice.
+#[derive(Debug)]
 pub(crate) struct Members<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {

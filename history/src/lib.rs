@@ -14,6 +14,6 @@ pub mod store;
 pub use error::{Error, ErrorClass};
 pub use offset::SourceOffset;
 pub use record::{HistoryRecord, TableChange};
-pub use recover::{Recovered, ReplayGuard, recover};
+pub use recover::{Recovered, ReplayGuard, recover, recover_store};
 pub use schema::{Column, Table, TableId, Tables};
 pub use store::HistoryStore;

@@ -6,15 +6,18 @@
 //! its rule; a skip that looks wrong is a warning; and a redelivered statement is told from a new one ([`ReplayGuard`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt;
 
 use holdfast_binlog::position::BinlogFile;
 
+use crate::codec::{RecordError, RecordLine};
 use crate::compare::{Comparator, CompareContext, Rule, Verdict};
 use crate::ddl::{DdlContext, apply_statement};
 use crate::error::Error;
 use crate::offset::{LogPlace, SourceOffset};
 use crate::record::{HistoryRecord, TableChange};
 use crate::schema::{TableId, Tables};
+use crate::store::HistoryStore;
 
 /// How a history is replayed.
 #[derive(Clone, Copy)]
@@ -30,6 +33,9 @@ pub struct RecoverOptions<'a> {
     pub ddl: &'a DdlContext,
     /// Statements for which this says true are left out (`internal.schema.history.internal.ddl.filter`).
     pub ddl_filter: Option<&'a (dyn Fn(&str) -> bool + Send + Sync)>,
+    /// The tables that matter. A record whose definitions are all of other tables is left out unread; those tables are
+    /// then not known, and a later rename of one of them to a name that matters finds nothing to rename.
+    pub tables: Option<&'a (dyn Fn(&TableId) -> bool + Send + Sync)>,
     /// Which GTID sources count.
     pub gtid_sources: Option<&'a (dyn Fn(&str) -> bool + Send + Sync)>,
     /// The operator says that the `server_id` in an offset without lineage is that of the server connected to. Without
@@ -47,9 +53,22 @@ impl<'a> RecoverOptions<'a> {
             lower_case_names: false,
             ddl,
             ddl_filter: None,
+            tables: None,
             gtid_sources: None,
             server_id_is_connected: false,
         }
+    }
+}
+
+impl fmt::Debug for RecoverOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecoverOptions")
+            .field("prefer_ddl", &self.prefer_ddl)
+            .field("skip_unparseable", &self.skip_unparseable)
+            .field("lower_case_names", &self.lower_case_names)
+            .field("ddl", &self.ddl)
+            .field("server_id_is_connected", &self.server_id_is_connected)
+            .finish_non_exhaustive()
     }
 }
 
@@ -73,6 +92,8 @@ pub struct RecoveryReport {
     pub foreign: usize,
     /// Records applied.
     pub applied: usize,
+    /// Records at or before the offset whose definitions are all of tables that do not matter.
+    pub unwanted: usize,
     /// Records at or before the offset that carry neither definitions nor a statement, or whose statement is filtered.
     pub without_effect: usize,
     /// Streamed statements that were recorded twice, and applied once.
@@ -96,7 +117,7 @@ pub struct SkippedRecord {
     pub record: usize,
     /// Why it was skipped.
     pub verdict: Verdict,
-    /// The tables that it changes, as far as its definitions name them.
+    /// The tables that it changes, as far as its definitions name them; read as a line, former names among them.
     pub tables: Vec<TableId>,
 }
 
@@ -107,7 +128,28 @@ impl RecoveryReport {
     }
 }
 
-/// Replays `records` of the source `server` up to `desired`.
+/// Replays the history in `store`, one record at a time, for the source `server` up to `desired`.
+///
+/// # Errors
+///
+/// [`Error::Statement`] when a statement cannot be applied and may not be skipped; what reading the store gives.
+pub async fn recover_store(
+    store: &dyn HistoryStore,
+    server: &str,
+    desired: &SourceOffset,
+    options: &RecoverOptions<'_>,
+) -> Result<Recovered, Error> {
+    let location = store.location();
+    let mut recovery = Recovery::new(server, desired, *options);
+    let mut push = |line: u64, record: &RecordLine<'_>| {
+        let damaged = |source| Error::Damaged { location: location.clone(), line, source };
+        recovery.push_line(record, damaged)
+    };
+    store.read(&mut push).await?;
+    Ok(recovery.finish())
+}
+
+/// Replays records that are in memory.
 ///
 /// # Errors
 ///
@@ -118,61 +160,141 @@ pub fn recover(
     desired: &SourceOffset,
     options: &RecoverOptions<'_>,
 ) -> Result<Recovered, Error> {
-    let mut desired = desired.clone();
-    if desired.holdfast.is_none() && !options.server_id_is_connected {
-        desired.server_id = None;
+    let mut recovery = Recovery::new(server, desired, *options);
+    for record in records {
+        recovery.push(record)?;
     }
-    let comparator =
-        Comparator::new(&desired, CompareContext { gtid_sources: options.gtid_sources });
-    let mut replay = Replay {
-        options,
-        tables: Tables::new(options.lower_case_names),
-        report: RecoveryReport::default(),
-        statements: HashSet::new(),
-        read_at: None,
-    };
-    let mut guard = ReplayGuard::default();
-    let mut warned_tables = BTreeSet::new();
-    let mut guesses: BTreeMap<(Rule, &'static str), usize> = BTreeMap::new();
-    for (number, record) in (1..).zip(records) {
-        replay.report.recovered += 1;
-        if record.source != server {
-            replay.report.foreign += 1;
-            continue;
+    Ok(recovery.finish())
+}
+
+/// A replay that takes its records one by one.
+#[derive(Debug)]
+pub struct Recovery<'a> {
+    server: &'a str,
+    desired: &'a SourceOffset,
+    comparator: Comparator<'a>,
+    replay: Replay<'a>,
+    guard: ReplayGuard,
+    warned_tables: BTreeSet<TableId>,
+    guesses: BTreeMap<(Rule, &'static str), usize>,
+}
+
+impl<'a> Recovery<'a> {
+    /// Begins with no tables.
+    #[must_use]
+    pub fn new(server: &'a str, desired: &'a SourceOffset, options: RecoverOptions<'a>) -> Self {
+        let context = CompareContext {
+            gtid_sources: options.gtid_sources,
+            ignore_server_id: desired.holdfast.is_none() && !options.server_id_is_connected,
+        };
+        Self {
+            server,
+            desired,
+            comparator: Comparator::new(desired, context),
+            replay: Replay {
+                tables: Tables::new(options.lower_case_names),
+                options,
+                report: RecoveryReport::default(),
+                statements: HashSet::new(),
+                read_at: None,
+            },
+            guard: ReplayGuard::default(),
+            warned_tables: BTreeSet::new(),
+            guesses: BTreeMap::new(),
         }
-        let verdict = comparator.verdict(&record.position);
-        if verdict.warn {
-            *guesses.entry((verdict.rule, verdict.why)).or_default() += 1;
-        }
+    }
+
+    /// Takes the next record in storage order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Statement`] when its statement cannot be applied and may not be skipped.
+    pub fn push(&mut self, record: &HistoryRecord) -> Result<(), Error> {
+        let Some(verdict) = self.verdict(&record.source, &record.position) else { return Ok(()) };
+        let tables = || record.table_changes.iter().map(|change| change.id().clone()).collect();
         if verdict.apply {
-            *replay.report.applied_by.entry(verdict.rule).or_default() += 1;
-            replay.apply(number, record)?;
-            guard.note(number, record, &desired, &comparator);
+            self.apply(record)
         } else {
-            *replay.report.skipped_by.entry(verdict.rule).or_default() += 1;
-            let skipped = SkippedRecord {
-                record: number,
-                verdict,
-                tables: record.table_changes.iter().map(|change| change.id().clone()).collect(),
-            };
-            log_skip(record, &skipped, &mut warned_tables);
-            replay.report.skipped.push(skipped);
+            self.skip(&record.position, verdict, tables());
+            Ok(())
         }
     }
-    for ((rule, why), count) in guesses {
-        tracing::warn!(rule = %rule, why, count, "positions of history records were compared by a fallback");
+
+    /// Takes the next record as a line, of which it reads no more than it needs. `damaged` adds the line's place.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::push`], and what `damaged` makes of a member that cannot be read.
+    pub fn push_line(
+        &mut self,
+        line: &RecordLine<'_>,
+        damaged: impl Fn(RecordError) -> Error,
+    ) -> Result<(), Error> {
+        let Some(verdict) = self.verdict(&line.source, &line.position) else { return Ok(()) };
+        if !verdict.apply {
+            let tables = line.table_ids().map_err(damaged)?;
+            self.skip(&line.position, verdict, tables);
+            return Ok(());
+        }
+        if let Some(wanted) = self.replay.options.tables.filter(|_| !self.replay.options.prefer_ddl)
+        {
+            let tables = line.table_ids().map_err(&damaged)?;
+            if !tables.is_empty() && !tables.iter().any(wanted) {
+                self.replay.report.unwanted += 1;
+                return Ok(());
+            }
+        }
+        self.apply(&line.to_record().map_err(damaged)?)
     }
-    let Replay { tables, mut report, .. } = replay;
-    report.origins.retain(|id, _| tables.get(id).is_some());
-    tracing::info!(
-        recovered = report.recovered,
-        applied = report.applied,
-        skipped = report.skipped.len(),
-        suspicious = report.suspicious().count(),
-        tables = tables.len(),
-        "schema history recovered"
-    );
-    Ok(Recovered { tables, report, guard })
+
+    /// The tables at the offset.
+    #[must_use]
+    pub fn finish(self) -> Recovered {
+        for ((rule, why), count) in self.guesses {
+            tracing::warn!(rule = %rule, why, count, "positions of history records were compared by a fallback");
+        }
+        let Replay { tables, mut report, .. } = self.replay;
+        report.origins.retain(|id, _| tables.get(id).is_some());
+        tracing::info!(
+            recovered = report.recovered,
+            applied = report.applied,
+            skipped = report.skipped.len(),
+            suspicious = report.suspicious().count(),
+            tables = tables.len(),
+            "schema history recovered"
+        );
+        Recovered { tables, report, guard: self.guard }
+    }
+
+    /// Counts a record and compares its position; `None` when it is of another source.
+    fn verdict(&mut self, source: &str, position: &SourceOffset) -> Option<Verdict> {
+        self.replay.report.recovered += 1;
+        if source != self.server {
+            self.replay.report.foreign += 1;
+            return None;
+        }
+        let verdict = self.comparator.verdict(position);
+        if verdict.warn {
+            *self.guesses.entry((verdict.rule, verdict.why)).or_default() += 1;
+        }
+        let report = &mut self.replay.report;
+        let counts = if verdict.apply { &mut report.applied_by } else { &mut report.skipped_by };
+        *counts.entry(verdict.rule).or_default() += 1;
+        Some(verdict)
+    }
+
+    fn apply(&mut self, record: &HistoryRecord) -> Result<(), Error> {
+        let number = self.replay.report.recovered;
+        self.replay.apply(number, record)?;
+        self.guard.note(number, record, self.desired, &self.comparator);
+        Ok(())
+    }
+
+    fn skip(&mut self, position: &SourceOffset, verdict: Verdict, tables: Vec<TableId>) {
+        let skipped = SkippedRecord { record: self.replay.report.recovered, verdict, tables };
+        log_skip(position, &skipped, &mut self.warned_tables);
+        self.replay.report.skipped.push(skipped);
+    }
 }
 
 /// Statements that recovery applied and that the stream may deliver again.
@@ -264,8 +386,9 @@ impl ReplayGuard {
 }
 
 /// A replay under way.
+#[derive(Debug)]
 struct Replay<'a> {
-    options: &'a RecoverOptions<'a>,
+    options: RecoverOptions<'a>,
     tables: Tables,
     report: RecoveryReport,
     /// Statements applied by their text: a second record of one is a retry after a lost answer.
@@ -387,22 +510,22 @@ impl Replay<'_> {
     }
 }
 
-fn log_skip(record: &HistoryRecord, skipped: &SkippedRecord, warned: &mut BTreeSet<TableId>) {
+fn log_skip(position: &SourceOffset, skipped: &SkippedRecord, warned: &mut BTreeSet<TableId>) {
     let SkippedRecord { record: number, verdict, tables } = skipped;
     tracing::debug!(record = number, rule = %verdict.rule, why = verdict.why, "history record is beyond the offset");
     if !verdict.suspicious {
         return;
     }
-    // A record that names no table is warned about under its database.
-    let unnamed = [TableId::new(record.database_name.clone(), "")];
+    // Records that name no table are warned about once together.
+    let unnamed = [TableId::new("", "")];
     let named = if tables.is_empty() { unnamed.as_slice() } else { tables.as_slice() };
     for table in named {
         if warned.insert(table.clone()) {
             tracing::warn!(
                 table = %table,
                 record = number,
-                binlog_file = %record.position.file,
-                binlog_position = record.position.pos,
+                binlog_file = %position.file,
+                binlog_position = position.pos,
                 rule = %verdict.rule,
                 why = verdict.why,
                 "a history record is skipped although its file and position are at or before the offset"

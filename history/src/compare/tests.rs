@@ -145,7 +145,7 @@ fn mariadb_positions_compare_by_domain_whichever_server_wrote() {
 #[test]
 fn filtered_sources_do_not_count() {
     let only_u = |source: &str| source == U;
-    let context = CompareContext { gtid_sources: Some(&only_u) };
+    let context = CompareContext { gtid_sources: Some(&only_u), ..CompareContext::default() };
     let desired = position("b.000001, pos 4, gtids U:1-11,W:1-2");
     let verdict = at_or_before(&position("a.000001, pos 4, gtids U:1-9,W:1-9"), &desired, &context);
     assert_eq!((verdict.apply, verdict.rule), (true, Rule::Gtids));

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::offset::{HoldfastMembers, SnapshotKind};
 use crate::schema::{Column, JdbcType, Table};
+use crate::store::{FileHistoryStore, MemoryHistory};
 
 #[test]
 fn records_up_to_the_offset_are_applied_and_later_ones_counted() {
@@ -360,6 +361,57 @@ fn a_history_of_debezium_gives_the_same_tables_by_images_and_by_statements_at_ev
     };
     assert_eq!(recovered.guard.find(&again(2378, "create index i on t(n)")), Some(14));
     assert_eq!(recovered.guard.find(&again(2191, "drop table c1, b1")), Some(12));
+}
+
+#[tokio::test]
+async fn a_store_is_replayed_line_by_line_with_the_same_outcome() {
+    let history = MemoryHistory::new();
+    let store = history.open().unwrap();
+    let records = [
+        record(at(100), "create", vec![create("d.t", &["id"]), create("d.a", &["id"])]),
+        record(at(110), "create", vec![create("e.u", &["id"])]),
+        record(at(120), "rename", vec![alter("d.b", &["id"], Some("d.a"))]),
+        record(at(130), "CREATE TABLE s (id INT)", vec![]),
+        record(at(300), "create", vec![create("d.v", &["id"])]),
+    ];
+    store.append(&records).await.unwrap();
+    let context = DdlContext::default();
+    let options = RecoverOptions::new(&context);
+    let offset = at(200);
+    let by_line = recover_store(&store, "inv", &offset, &options).await.unwrap();
+    let in_memory = recover(&records, "inv", &offset, &options).unwrap();
+    assert_eq!(by_line.tables, in_memory.tables);
+    assert_eq!(by_line.report, in_memory.report);
+    assert_eq!(by_line.guard, in_memory.guard);
+
+    let wanted = |id: &TableId| id.database == "d" && id.table != "t";
+    let options = RecoverOptions { tables: Some(&wanted), ..options };
+    let filtered = recover_store(&store, "inv", &offset, &options).await.unwrap();
+    let names: Vec<String> = filtered.tables.iter().map(|table| table.id.to_string()).collect();
+    assert_eq!(names, ["d.b", "d.s", "d.t"]);
+    assert_eq!(filtered.report.unwanted, 1);
+}
+
+#[tokio::test]
+async fn a_record_whose_definitions_cannot_be_read_names_its_line() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("history.dat");
+    let good = DEBEZIUM_FILE.lines().nth(6).unwrap();
+    std::fs::write(
+        &path,
+        format!("{good}\n{}\n{good}\n", good.replace("\"optional\":false", "\"optional\":7")),
+    )
+    .unwrap();
+    let store = FileHistoryStore::open(&path).unwrap();
+    let context = DdlContext::default();
+    let offset =
+        SourceOffset { file: "mysql-bin.000001".into(), pos: 9999, ..SourceOffset::default() };
+    let error =
+        recover_store(&store, "spa", &offset, &RecoverOptions::new(&context)).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("{}, line 2: history record cannot be read", path.display())
+    );
 }
 
 const FILE: &str = "mysql-bin.000003";

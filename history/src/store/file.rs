@@ -7,14 +7,14 @@
 //! for the disk in any case.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::HistoryStore;
-use super::lines::{encode, scan};
+use super::lines::{Extent, encode, measure, visit_lines};
+use super::{HistoryStore, Visit};
 use crate::error::{Error, Written};
 use crate::record::HistoryRecord;
 
@@ -34,14 +34,8 @@ enum Access {
 #[derive(Debug)]
 struct Writer {
     file: File,
-    /// Length of the file as this writer left it, bytes.
-    len: u64,
-    /// Whether the file ends with a line break, or is empty.
-    at_line_start: bool,
-    /// Records in the file.
-    count: usize,
-    /// What opening the file read, for the first load.
-    read: Option<Vec<HistoryRecord>>,
+    /// The file as this writer left it.
+    extent: Extent,
     /// Whether an append failed and could not be taken back.
     unknown: bool,
 }
@@ -52,8 +46,7 @@ impl FileHistoryStore {
     ///
     /// # Errors
     ///
-    /// [`Error::InUse`] when another writer has the file; [`Error::Damaged`]; [`Error::Read`] when the file cannot be
-    /// opened, locked or repaired.
+    /// [`Error::InUse`] when another writer has the file; [`Error::Read`] when it cannot be opened, locked or repaired.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         let location = display(&path);
@@ -61,38 +54,28 @@ impl FileHistoryStore {
             let location = location.clone();
             move |source| Error::Read { location, action, source }
         };
-        let mut file = open_or_create(&path).map_err(failed("open"))?;
+        let file = open_or_create(&path).map_err(failed("open"))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Error::InUse { location }),
             Err(TryLockError::Error(source)) => return Err(failed("lock")(source)),
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(failed("read"))?;
-        let scan = scan(&bytes, &location)?;
-        let torn = bytes.get(scan.complete..).unwrap_or_default();
-        let len = u64::try_from(scan.complete)
-            .map_err(|_| failed("read")(io::ErrorKind::FileTooLarge.into()))?;
-        if !torn.is_empty() {
-            let aside = keep_aside(&path, torn).map_err(failed("keep the torn end of"))?;
-            file.set_len(len)
+        let extent = measure(BufReader::new(&file)).map_err(failed("read"))?;
+        let len = file.metadata().map_err(failed("look at"))?.len();
+        if extent.complete < len {
+            let aside = keep_aside(&path, &file, extent.complete)
+                .map_err(failed("keep the torn end of"))?;
+            file.set_len(extent.complete)
                 .and_then(|()| file.sync_all())
                 .map_err(failed("cut the torn end off"))?;
             tracing::warn!(
                 history = %location,
-                bytes = torn.len(),
+                bytes = len - extent.complete,
                 kept_as = %aside.display(),
                 "an incomplete append at the end of the schema history was cut off"
             );
         }
-        let writer = Writer {
-            file,
-            len,
-            at_line_start: scan.at_line_start,
-            count: scan.records.len(),
-            read: Some(scan.records),
-            unknown: false,
-        };
+        let writer = Writer { file, extent, unknown: false };
         Ok(Self { path, access: Access::Write(Mutex::new(writer)) })
     }
 
@@ -103,28 +86,35 @@ impl FileHistoryStore {
         Self { path: path.into(), access: Access::Read }
     }
 
-    /// Reads the file without holding it; a file that is not there has no records.
-    fn read_now(&self) -> Result<Vec<HistoryRecord>, Error> {
+    /// The file and its complete part, to read without holding it; a file that is not there has no records.
+    fn open_now(&self) -> Result<Option<(File, Extent)>, Error> {
         let location = self.location();
-        let bytes = match std::fs::read(&self.path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => return Err(Error::Read { location, action: "read", source }),
+        let failed = |source| Error::Read { location: location.clone(), action: "read", source };
+        let file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(failed(source)),
         };
-        let scan = scan(&bytes, &location)?;
-        if scan.complete < bytes.len() {
+        let extent = measure(BufReader::new(&file)).map_err(failed)?;
+        if extent.complete < file.metadata().map_err(failed)?.len() {
             tracing::warn!(history = %location, "an incomplete append at the end of the schema history is left out");
         }
-        Ok(scan.records)
+        Ok(Some((file, extent)))
     }
 }
 
 #[async_trait]
 impl HistoryStore for FileHistoryStore {
-    async fn load(&self) -> Result<Vec<HistoryRecord>, Error> {
+    async fn read(&self, visit: &mut Visit<'_>) -> Result<(), Error> {
         match &self.access {
-            Access::Read => self.read_now(),
-            Access::Write(writer) => lock(writer).load(&self.path),
+            Access::Read => match self.open_now()? {
+                Some((file, extent)) => read(&file, extent, &self.location(), visit),
+                None => Ok(()),
+            },
+            Access::Write(writer) => {
+                let writer = lock(writer);
+                read(&writer.file, writer.extent, &self.location(), visit)
+            }
         }
     }
 
@@ -138,8 +128,8 @@ impl HistoryStore for FileHistoryStore {
 
     async fn exists(&self) -> Result<bool, Error> {
         match &self.access {
-            Access::Read => Ok(!self.read_now()?.is_empty()),
-            Access::Write(writer) => Ok(lock(writer).count > 0),
+            Access::Read => Ok(self.open_now()?.is_some_and(|(_, extent)| extent.count > 0)),
+            Access::Write(writer) => Ok(lock(writer).extent.count > 0),
         }
     }
 
@@ -149,22 +139,6 @@ impl HistoryStore for FileHistoryStore {
 }
 
 impl Writer {
-    fn load(&mut self, path: &Path) -> Result<Vec<HistoryRecord>, Error> {
-        if let Some(records) = self.read.take() {
-            return Ok(records);
-        }
-        let location = display(path);
-        let mut bytes = Vec::new();
-        let read = self
-            .file
-            .seek(SeekFrom::Start(0))
-            .and_then(|_| (&self.file).take(self.len).read_to_end(&mut bytes));
-        match read {
-            Ok(_) => Ok(scan(&bytes, &location)?.records),
-            Err(source) => Err(Error::Read { location, action: "read", source }),
-        }
-    }
-
     fn append(&mut self, path: &Path, records: &[HistoryRecord]) -> Result<(), Error> {
         if self.unknown {
             return Err(Error::Unknown { location: display(path) });
@@ -172,18 +146,20 @@ impl Writer {
         if self.changed_by_another(path)? {
             return Err(Error::Fenced { location: display(path) });
         }
-        self.read = None;
         let mut bytes = Vec::new();
-        if !self.at_line_start {
+        if !self.extent.at_line_start {
             bytes.push(b'\n');
         }
         encode(records, &mut bytes);
         let failed = |written, source| Error::Write { location: display(path), written, source };
-        let written =
-            self.file.seek(SeekFrom::Start(self.len)).and_then(|_| self.file.write_all(&bytes));
+        let written = self
+            .file
+            .seek(SeekFrom::Start(self.extent.complete))
+            .and_then(|_| self.file.write_all(&bytes));
         if let Err(source) = written {
             // Nothing was synced yet: with the old length back, nobody will see the part that was written.
-            let undone = self.file.set_len(self.len).and_then(|()| self.file.sync_all());
+            let undone =
+                self.file.set_len(self.extent.complete).and_then(|()| self.file.sync_all());
             self.unknown = undone.is_err();
             return Err(failed(if self.unknown { Written::Maybe } else { Written::No }, source));
         }
@@ -192,9 +168,14 @@ impl Writer {
             self.unknown = true;
             return Err(failed(Written::Maybe, source));
         }
-        self.len = self.len.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-        self.at_line_start = true;
-        self.count += records.len();
+        self.extent = Extent {
+            complete: self
+                .extent
+                .complete
+                .saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX)),
+            at_line_start: true,
+            count: self.extent.count + records.len(),
+        };
         Ok(())
     }
 
@@ -203,11 +184,25 @@ impl Writer {
         let read = |source| Error::Read { location: display(path), action: "look at", source };
         let ours = self.file.metadata().map_err(read)?;
         match std::fs::metadata(path) {
-            Ok(theirs) => Ok(ours.len() != self.len || !same_file(&ours, &theirs)),
+            Ok(theirs) => Ok(ours.len() != self.extent.complete || !same_file(&ours, &theirs)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
             Err(error) => Err(read(error)),
         }
     }
+}
+
+fn read(
+    mut file: &File,
+    extent: Extent,
+    location: &str,
+    visit: &mut Visit<'_>,
+) -> Result<(), Error> {
+    file.seek(SeekFrom::Start(0)).map_err(|source| Error::Read {
+        location: location.to_owned(),
+        action: "read",
+        source,
+    })?;
+    visit_lines(BufReader::new(file.take(extent.complete)), location, visit)
 }
 
 fn lock(writer: &Mutex<Writer>) -> MutexGuard<'_, Writer> {
@@ -232,8 +227,8 @@ fn open_or_create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Writes `torn` to the first free `<path>.torn-N`.
-fn keep_aside(path: &Path, torn: &[u8]) -> io::Result<PathBuf> {
+/// Copies what follows the first `complete` bytes to the first free `<path>.torn-N`.
+fn keep_aside(path: &Path, mut torn: &File, complete: u64) -> io::Result<PathBuf> {
     let mut number = 1_u32;
     loop {
         let mut name = path.as_os_str().to_owned();
@@ -241,7 +236,8 @@ fn keep_aside(path: &Path, torn: &[u8]) -> io::Result<PathBuf> {
         let aside = PathBuf::from(name);
         match OpenOptions::new().write(true).create_new(true).open(&aside) {
             Ok(mut file) => {
-                file.write_all(torn)?;
+                torn.seek(SeekFrom::Start(complete))?;
+                io::copy(&mut torn, &mut file)?;
                 file.sync_all()?;
                 sync_folder(folder(path))?;
                 return Ok(aside);
@@ -401,14 +397,8 @@ mod tests {
     async fn an_append_that_cannot_be_taken_back_may_have_happened() {
         let place = Folder::new();
         drop(place.open().await.unwrap());
-        let writer = Writer {
-            file: File::open(place.path()).unwrap(),
-            len: 0,
-            at_line_start: true,
-            count: 0,
-            read: None,
-            unknown: false,
-        };
+        let extent = Extent { complete: 0, at_line_start: true, count: 0 };
+        let writer = Writer { file: File::open(place.path()).unwrap(), extent, unknown: false };
         let store =
             FileHistoryStore { path: place.path(), access: Access::Write(Mutex::new(writer)) };
         let error = store.append(&[record(1)]).await.unwrap_err();

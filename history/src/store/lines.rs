@@ -7,71 +7,93 @@
 //! no newline and is no record; or the last line is record 2 of a group of 5 (`holdfast_group`); or both. The group is
 //! then incomplete and is cut off. A bad line anywhere else was once written in full: that is damage, and an error.
 
-use crate::codec::{Group, RecordError, read_record, write_record};
+use std::io::{self, BufRead};
+
+use super::Visit;
+use crate::codec::{Group, RecordError, RecordLine, peek_group, write_record};
 use crate::error::Error;
 use crate::record::HistoryRecord;
 
-/// What the bytes of a file say.
-#[derive(Debug)]
-pub(super) struct Scan {
-    /// The records of complete groups.
-    pub(super) records: Vec<HistoryRecord>,
-    /// Bytes from the start that hold them; what follows is an incomplete group.
-    pub(super) complete: usize,
+/// How much of a file is complete appends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// Bytes from the start that hold complete groups; what follows is an incomplete one.
+    pub(super) complete: u64,
     /// Whether the last of those bytes ends a line, so that an append can go on.
     pub(super) at_line_start: bool,
+    /// Records in them.
+    pub(super) count: usize,
 }
 
-/// Reads the lines of `location`.
-pub(super) fn scan(bytes: &[u8], location: &str) -> Result<Scan, Error> {
-    let damaged = |line, source| Error::Damaged { location: location.to_owned(), line, source };
-    let mut records = Vec::new();
-    let mut open: Option<OpenGroup> = None;
-    let mut torn = None;
-    for line in Lines::new(bytes) {
-        let read = std::str::from_utf8(line.bytes)
-            .map_err(|error| RecordError::NotUtf8 { valid: error.valid_up_to() })
-            .and_then(read_record);
-        let (record, group) = match read {
-            Ok(read) => read,
-            Err(_) if !line.terminated => {
-                torn = Some(line.start);
-                break;
-            }
-            Err(error) => return Err(damaged(line.number, error)),
-        };
-        match (&mut open, group) {
-            (None, None) => {}
-            (None, Some(Group { index: 1, count: 1 })) => {}
-            (None, Some(group @ Group { index: 1, .. })) => {
-                open = Some(OpenGroup {
-                    start: line.start,
-                    line: line.number,
-                    before: records.len(),
-                    last: group,
-                });
-            }
-            (Some(group), Some(next))
-                if next.count == group.last.count
-                    && Some(next.index) == group.last.index.checked_add(1) =>
-            {
-                group.last = next;
-                if next.index == next.count {
-                    open = None;
-                }
-            }
-            (None, Some(group)) => return Err(damaged(line.number, alone(group))),
-            (Some(group), None | Some(_)) => return Err(damaged(group.line, alone(group.last))),
+/// Finds the end of the last complete append, without reading the records before it.
+pub(super) fn measure(reader: impl BufRead) -> io::Result<Extent> {
+    let mut lines = Lines::new(reader);
+    let mut extent = Extent { complete: 0, at_line_start: true, count: 0 };
+    let mut open: Option<Extent> = None;
+    loop {
+        let start = lines.end;
+        let Some(line) = lines.next()? else { break };
+        if line.bytes.is_empty() {
+            extent.complete = lines.end;
+            extent.at_line_start = true;
+            continue;
         }
-        records.push(record);
+        let before = Extent { complete: start, at_line_start: true, count: extent.count };
+        let terminated = line.terminated;
+        if !terminated && parse(line.bytes).is_err() {
+            return Ok(open.unwrap_or(before));
+        }
+        match peek_group(line.bytes) {
+            Some(group) if group.index == group.count => open = None,
+            Some(Group { index: 1, .. }) => open = Some(before),
+            Some(_) => {}
+            None => open = None,
+        }
+        extent = Extent { complete: lines.end, at_line_start: terminated, count: before.count + 1 };
     }
-    if let Some(group) = open {
-        records.truncate(group.before);
-        torn = Some(group.start);
+    Ok(open.unwrap_or(extent))
+}
+
+/// Hands the records of complete appends to `visit`, in order.
+pub(super) fn visit_lines(
+    reader: impl BufRead,
+    location: &str,
+    visit: &mut Visit<'_>,
+) -> Result<(), Error> {
+    let damaged = |line, source| Error::Damaged { location: location.to_owned(), line, source };
+    let mut lines = Lines::new(reader);
+    // The line on which the open group began, and its record seen last.
+    let mut open: Option<(u64, Group)> = None;
+    loop {
+        let line = lines.next().map_err(|source| Error::Read {
+            location: location.to_owned(),
+            action: "read",
+            source,
+        })?;
+        let Some(line) = line else { break };
+        if line.bytes.is_empty() {
+            continue;
+        }
+        let number = line.number;
+        let record = parse(line.bytes).map_err(|error| damaged(number, error))?;
+        match (open, record.group) {
+            (None, None) => {}
+            (None, Some(group @ Group { index: 1, .. })) => open = Some((number, group)),
+            (Some((start, last)), Some(next))
+                if next.count == last.count && Some(next.index) == last.index.checked_add(1) =>
+            {
+                open = Some((start, next));
+            }
+            (None, Some(group)) => return Err(damaged(number, alone(group))),
+            (Some((start, last)), None | Some(_)) => return Err(damaged(start, alone(last))),
+        }
+        open = open.filter(|(_, last)| last.index < last.count);
+        visit(number, &record)?;
     }
-    let complete = torn.unwrap_or(bytes.len());
-    let last = complete.checked_sub(1).and_then(|last| bytes.get(last));
-    Ok(Scan { records, complete, at_line_start: matches!(last, None | Some(b'\n' | b'\r')) })
+    match open {
+        Some((start, last)) => Err(damaged(start, alone(last))),
+        None => Ok(()),
+    }
 }
 
 /// Appends the lines of one append.
@@ -83,16 +105,10 @@ pub(super) fn encode(records: &[HistoryRecord], out: &mut Vec<u8>) {
     }
 }
 
-/// A group of which not all records were seen yet.
-struct OpenGroup {
-    /// Where its first line begins, bytes from the start.
-    start: usize,
-    /// Number of that line.
-    line: u64,
-    /// Records before it.
-    before: usize,
-    /// The record seen last.
-    last: Group,
+fn parse(line: &[u8]) -> Result<RecordLine<'_>, RecordError> {
+    let text = std::str::from_utf8(line)
+        .map_err(|error| RecordError::NotUtf8 { valid: error.valid_up_to() })?;
+    RecordLine::parse(text)
 }
 
 const fn alone(group: Group) -> RecordError {
@@ -103,41 +119,41 @@ struct Line<'a> {
     bytes: &'a [u8],
     /// From 1; blank lines count.
     number: u64,
-    /// Bytes from the start.
-    start: usize,
     terminated: bool,
 }
 
-/// The lines that are not blank.
-struct Lines<'a> {
-    rest: &'a [u8],
+/// Reads a file line by line, holding one line at a time (one chunk between `\n`s).
+struct Lines<R> {
+    reader: R,
+    chunk: Vec<u8>,
+    /// Bytes of the chunk that were handed out.
+    at: usize,
     number: u64,
-    start: usize,
+    /// Bytes from the start up to the end of the line handed out last, its line break included.
+    end: u64,
 }
 
-impl<'a> Lines<'a> {
-    const fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, number: 0, start: 0 }
+impl<R: BufRead> Lines<R> {
+    const fn new(reader: R) -> Self {
+        Self { reader, chunk: Vec::new(), at: 0, number: 0, end: 0 }
     }
-}
 
-impl<'a> Iterator for Lines<'a> {
-    type Item = Line<'a>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        while !self.rest.is_empty() {
-            let end = self.rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
-            let (bytes, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
-            let ending = if rest.starts_with(b"\r\n") { 2 } else { rest.len().min(1) };
-            let start = self.start;
-            self.number += 1;
-            self.start += bytes.len() + ending;
-            self.rest = rest.get(ending..).unwrap_or_default();
-            if !bytes.is_empty() {
-                return Some(Line { bytes, number: self.number, start, terminated: ending > 0 });
+    fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        if self.at >= self.chunk.len() {
+            self.chunk.clear();
+            self.at = 0;
+            if self.reader.read_until(b'\n', &mut self.chunk)? == 0 {
+                return Ok(None);
             }
         }
-        None
+        let rest = self.chunk.get(self.at..).unwrap_or_default();
+        let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len());
+        let (bytes, ending) = rest.split_at(end);
+        let ending = if ending.starts_with(b"\r\n") { 2 } else { ending.len().min(1) };
+        self.at += bytes.len() + ending;
+        self.number += 1;
+        self.end = self.end.saturating_add(u64::try_from(bytes.len() + ending).unwrap_or(u64::MAX));
+        Ok(Some(Line { bytes, number: self.number, terminated: ending > 0 }))
     }
 }
 
@@ -218,15 +234,36 @@ mod tests {
             ),
         ];
         for (text, message, cause) in cases {
-            let error = scan(text.as_bytes(), "h").unwrap_err();
+            let error = scan(text.as_bytes(), "h").err().unwrap();
             assert_eq!(error.to_string(), message);
             assert_eq!(std::error::Error::source(&error).unwrap().to_string(), cause);
         }
-        let error = scan(b"\xff\xff\n", "h").unwrap_err();
+        let error = scan(b"\xff\xff\n", "h").err().unwrap();
         assert_eq!(
             std::error::Error::source(&error).unwrap().to_string(),
             "not UTF-8 (after 0 bytes)"
         );
+    }
+
+    /// What opening and reading a file of these bytes gives.
+    fn scan(bytes: &[u8], location: &str) -> Result<Scan, Error> {
+        let extent = measure(bytes).unwrap();
+        let complete = usize::try_from(extent.complete).unwrap();
+        let mut records = Vec::new();
+        visit_lines(&bytes[..complete], location, &mut |number, line| {
+            let damaged =
+                |source| Error::Damaged { location: location.to_owned(), line: number, source };
+            records.push(line.to_record().map_err(damaged)?);
+            Ok(())
+        })?;
+        assert_eq!(records.len(), extent.count);
+        Ok(Scan { records, complete, at_line_start: extent.at_line_start })
+    }
+
+    struct Scan {
+        records: Vec<HistoryRecord>,
+        complete: usize,
+        at_line_start: bool,
     }
 
     fn line(number: u64) -> String {

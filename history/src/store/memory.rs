@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::HistoryStore;
-use super::lines::{encode, scan};
+use super::lines::{encode, measure, visit_lines};
+use super::{HistoryStore, Visit};
 use crate::error::Error;
 use crate::record::HistoryRecord;
 
@@ -33,15 +33,16 @@ impl MemoryHistory {
     ///
     /// # Errors
     ///
-    /// [`Error::InUse`] while another store has it; [`Error::Damaged`].
+    /// [`Error::InUse`] while another store has it.
     pub fn open(&self) -> Result<MemoryHistoryStore, Error> {
         let mut shared = self.lock();
         if shared.has_writer {
             return Err(Error::InUse { location: LOCATION.to_owned() });
         }
-        let scan = scan(&shared.bytes, LOCATION)?;
-        shared.bytes.truncate(scan.complete);
-        if !scan.at_line_start {
+        let failed = |source| Error::Read { location: LOCATION.to_owned(), action: "read", source };
+        let extent = measure(shared.bytes.as_slice()).map_err(failed)?;
+        shared.bytes.truncate(usize::try_from(extent.complete).unwrap_or(usize::MAX));
+        if !extent.at_line_start {
             shared.bytes.push(b'\n');
         }
         shared.has_writer = true;
@@ -67,8 +68,8 @@ impl Drop for MemoryHistoryStore {
 
 #[async_trait]
 impl HistoryStore for MemoryHistoryStore {
-    async fn load(&self) -> Result<Vec<HistoryRecord>, Error> {
-        Ok(scan(&self.history.lock().bytes, LOCATION)?.records)
+    async fn read(&self, visit: &mut Visit<'_>) -> Result<(), Error> {
+        visit_lines(self.history.lock().bytes.as_slice(), LOCATION, visit)
     }
 
     async fn append(&self, records: &[HistoryRecord]) -> Result<(), Error> {

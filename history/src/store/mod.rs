@@ -15,19 +15,40 @@ pub use memory::{MemoryHistory, MemoryHistoryStore};
 
 use async_trait::async_trait;
 
+use crate::codec::RecordLine;
 use crate::error::Error;
 use crate::record::HistoryRecord;
+
+/// Takes the number, from 1, of a line in its file, and the record on it; an error ends the reading.
+pub type Visit<'a> = dyn FnMut(u64, &RecordLine<'_>) -> Result<(), Error> + Send + 'a;
 
 /// An ordered, append-only list of history records.
 #[async_trait]
 pub trait HistoryStore: Send + Sync {
+    /// Hands all records to `visit`, in append order, one at a time: a history may be larger than memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Damaged`] names the first line that is no record; [`Error::Read`] when the storage fails; what `visit`
+    /// returns. An unreadable history is never an empty one.
+    async fn read(&self, visit: &mut Visit<'_>) -> Result<(), Error>;
+
     /// All records in append order.
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`] names the first line that is no record; [`Error::Read`] when the storage fails. An unreadable
-    /// history is never an empty one.
-    async fn load(&self) -> Result<Vec<HistoryRecord>, Error>;
+    /// As [`Self::read`].
+    async fn load(&self) -> Result<Vec<HistoryRecord>, Error> {
+        let location = self.location();
+        let mut records = Vec::new();
+        let mut push = |line: u64, record: &RecordLine<'_>| {
+            let damaged = |source| Error::Damaged { location: location.clone(), line, source };
+            records.push(record.to_record().map_err(damaged)?);
+            Ok(())
+        };
+        self.read(&mut push).await?;
+        Ok(records)
+    }
 
     /// Adds `records` at the end: durable before it returns, and all of them or none. No records is nothing to do.
     ///
@@ -41,7 +62,7 @@ pub trait HistoryStore: Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`Self::load`]: a failure is not a "no".
+    /// [`Error::Read`]: a failure is not a "no".
     async fn exists(&self) -> Result<bool, Error>;
 
     /// The store for messages: a path or an address, without secrets.
