@@ -5,7 +5,7 @@
 pub struct Statement {
     /// The text from the first to the last token, as Debezium reports it.
     pub(crate) ddl: String,
-    /// The whole text, trimmed, which Debezium reports for a statement without effect.
+    /// The text from the first token to its end, which Debezium reports for a statement without effect.
     pub(crate) raw: String,
     pub(crate) action: Action,
 }

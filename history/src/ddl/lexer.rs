@@ -304,8 +304,8 @@ impl Piece {
 pub(crate) struct Pieces<'a> {
     sql: &'a str,
     at: usize,
-    /// Where the open version comment began.
-    version_comment: Option<usize>,
+    /// Inside a version comment that is taken.
+    in_version_comment: bool,
     mode: SqlMode,
     flavor: Flavor,
     server_version: Option<u32>,
@@ -316,7 +316,7 @@ impl<'a> Pieces<'a> {
         Self {
             sql,
             at: 0,
-            version_comment: None,
+            in_version_comment: false,
             mode: context.sql_mode,
             flavor: context.flavor,
             server_version: context.server_version,
@@ -331,12 +331,8 @@ impl<'a> Pieces<'a> {
     pub(crate) fn next_piece(&mut self) -> Result<Option<Piece>, DdlError> {
         let start = self.at;
         let Some(&first) = self.bytes().get(start) else {
-            return match self.version_comment {
-                Some(open) => {
-                    Err(DdlError::at(open, DdlErrorKind::Unterminated { what: "comment" }))
-                }
-                None => Ok(None),
-            };
+            // A version comment without end is one that ended behind the last token, where Debezium cuts what it records.
+            return Ok(None);
         };
         if let Some(end) = self.comment_mark(start)? {
             self.at = end;
@@ -380,9 +376,9 @@ impl<'a> Pieces<'a> {
                 Some(byte) if !byte.is_ascii_whitespace() && !byte.is_ascii_control() => Ok(None),
                 _ => Ok(Some(self.line_end(start))),
             },
-            Some(b'*') if self.version_comment.is_some() && self.starts_with(start, "*/") => {
+            Some(b'*') if self.in_version_comment && self.starts_with(start, "*/") => {
                 if current {
-                    self.version_comment = None;
+                    self.in_version_comment = false;
                 }
                 Ok(Some(start + 2))
             }
@@ -400,8 +396,8 @@ impl<'a> Pieces<'a> {
                 };
                 if let Some((digits, own)) = executable {
                     let (end, version) = self.version(digits);
-                    if self.applies(version, own) && self.version_comment.is_none() {
-                        self.version_comment = Some(start);
+                    if self.applies(version, own) && !self.in_version_comment {
+                        self.in_version_comment = true;
                         return Ok(Some(end));
                     }
                     return self.comment_end(start, end, true).map(Some);
@@ -578,13 +574,14 @@ mod tests {
         let mariadb = DdlContext { flavor: Flavor::MariaDb, ..context() };
         let mysql_80 = DdlContext { server_version: Some(80_036), ..context() };
         let mariadb_10_11 = DdlContext { server_version: Some(101_106), ..mariadb.clone() };
-        let cases: [(&str, &DdlContext, &[&str]); 13] = [
+        let cases: [(&str, &DdlContext, &[&str]); 14] = [
             ("a /*! b */ c", &context(), &["a", "b", "c"]),
             ("a /*!50100 b */ c", &context(), &["a", "b", "c"]),
             ("a /*!50100b*/ c", &context(), &["a", "b", "c"]),
             ("a /*!100100 b */ c", &context(), &["a", "b", "c"]),
             ("a /*!50100 b /* x */ 'y*/' */ c", &context(), &["a", "b", "'y*/'", "c"]),
             ("a /*!*/ c", &context(), &["a", "c"]),
+            ("a /*!50100 b", &context(), &["a", "b"]),
             ("a /*!99999 b /* x */ d */ c", &mysql_80, &["a", "c"]),
             ("a /*!80036 b */ c", &mysql_80, &["a", "b", "c"]),
             ("a /*M! b */ c", &context(), &["a", "c"]),
@@ -625,7 +622,7 @@ mod tests {
             (r"a 'b\'", 2, "string"),
             ("a `b", 2, "quoted name"),
             ("a /* b", 2, "comment"),
-            ("a /*! b", 2, "comment"),
+            ("a /*! b /* c", 8, "comment"),
         ] {
             assert_eq!(
                 lex(sql, &context()),

@@ -345,6 +345,9 @@ impl<'a> Alteration<'a> {
             self.table.primary_key =
                 names.filter_map(|index| self.new_names.get(index).cloned().flatten()).collect();
         }
+        if !dropped {
+            self.keep_key_not_null();
+        }
         let ahead = self.context.definitions_are_ahead;
         for clause in self.clauses {
             match &clause.kind {
@@ -376,6 +379,27 @@ impl<'a> Alteration<'a> {
             self.table.primary_key = key.unwrap_or_default();
         }
         Ok(())
+    }
+
+    /// A key column that is redefined without NOT NULL stays NOT NULL, as it does in a primary key. Whether the key is
+    /// one, or a unique index that stands for it, is not known here: records do not say it.
+    fn keep_key_not_null(&mut self) {
+        for index in self.old.key_columns() {
+            let was_not_null = self.old.columns.get(index).is_some_and(|column| !column.optional);
+            let Some(Some(name)) = self.new_names.get(index).filter(|_| was_not_null) else {
+                continue;
+            };
+            let given_null = self.clauses.iter().any(|clause| {
+                matches!(&clause.kind, ClauseKind::Change { column, .. }
+                    if column.nullable == Some(true) && same_name(&column.name, name))
+            });
+            if !given_null
+                && let Some(column) =
+                    self.table.column_index(name).and_then(|at| self.table.columns.get_mut(at))
+            {
+                column::set_not_null(column);
+            }
+        }
     }
 
     fn build(&self, definition: &ColumnDefinition) -> Column {

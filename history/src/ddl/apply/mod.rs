@@ -72,11 +72,7 @@ pub fn apply(
             {
                 scope.tables.set_database_charset(name, Some(charset));
             }
-            let mut events = scope.without_effect();
-            if let (Some(event), Some(name)) = (events.first_mut(), name) {
-                event.database.clone_from(name);
-            }
-            Ok(events)
+            Ok(scope.without_effect())
         }
         Action::DropDatabase { name } => {
             scope.tables.remove_database(name);

@@ -52,7 +52,11 @@ pub fn parse(sql: &str, context: &DdlContext) -> Result<Statement, DdlError> {
     let action = parser.statement()?;
     Ok(Statement {
         ddl: sql.get(start..end).unwrap_or_default().to_owned(),
-        raw: sql.get(start..).unwrap_or_default().trim().to_owned(),
+        raw: sql
+            .get(start..)
+            .unwrap_or_default()
+            .trim_end_matches(|c: char| c == ';' || c.is_whitespace())
+            .to_owned(),
         action,
     })
 }

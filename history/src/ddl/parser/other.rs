@@ -32,6 +32,11 @@ impl Parser<'_> {
                 self.eat_word("TABLE");
                 Action::Truncate(self.table_name()?)
             }
+            // How Debezium records CREATE UNIQUE INDEX.
+            "UNIQUE" if self.is_word_at(1, "INDEX") => {
+                self.at += 2;
+                self.create_unique_index()?
+            }
             "USE" => {
                 self.advance();
                 Action::Use { name: self.identifier("a database")? }
