@@ -2,23 +2,21 @@
 
 use std::time::Duration;
 
-use holdfast_tests::case::{self, Case};
+use holdfast_tests::case;
 use holdfast_tests::engine::{Engine, Process, Record, RunOptions};
-use holdfast_tests::server::shared;
+use holdfast_tests::json::Json;
+use holdfast_tests::server::{Flavour, shared};
 use holdfast_tests::{golden, paths};
 
-/// DELETE and CREATE of the changed key are records 37 and 38: one group.
-const DELETE: usize = 37;
+/// Records of the transaction: four updates of one key, 32 of one statement, DELETE and CREATE of a changed key, one more.
+const RECORDS: u8 = 39;
+
+/// The DELETE is the 37th record and the CREATE the 38th: one group.
+const DELETE: u8 = 37;
 
 fn every_prefix(name: &str) {
-    let folder = golden::cases(holdfast_tests::server::Flavour::MySql)
-        .unwrap()
-        .into_iter()
-        .find(|case| case.name() == name)
-        .unwrap()
-        .folder()
-        .to_path_buf();
-    let case = Case::load(folder).unwrap();
+    let cases = golden::cases(Flavour::MySql).unwrap();
+    let case = cases.iter().find(|case| case.name() == name).unwrap();
     let server = shared(&case.server()).unwrap();
     let files = paths::fresh(name).unwrap();
     case.set_up(&server).unwrap();
@@ -35,18 +33,18 @@ fn every_prefix(name: &str) {
     case.script(&server, "workload.sql").unwrap();
     let mut first = start("mark", Some(1));
     first.wait_for("the marker update", Duration::from_secs(60), |_| true).unwrap();
-    server.sql("INSERT INTO zz_marker.marker VALUES (2)").unwrap();
-    case::marker_row(&mut first, 2).unwrap();
+    case::settle(&mut first, &server, 2).unwrap();
     first.kill().unwrap();
     let all = transaction(first.records());
-    assert_eq!(all.len(), 40, "the marker update and 39 records after {snapshot} of the snapshot");
+    assert_eq!(all.len(), usize::from(RECORDS) + 1, "the marker update and 39 records after {snapshot} of the snapshot");
     let expected = all.get(1..).unwrap();
     let stored = std::fs::read(files.join("offsets.dat")).unwrap();
 
-    for acknowledged in 0..=expected.len() {
+    for acknowledged in 0..=RECORDS {
         std::fs::write(files.join("offsets.dat"), &stored).unwrap();
-        let mut original = start("original", Some(acknowledged as u64));
+        let mut original = start("original", Some(u64::from(acknowledged)));
         case::marker_row(&mut original, 2).unwrap();
+        case::settle(&mut original, &server, 3 + i64::from(acknowledged)).unwrap();
         original.kill().unwrap();
         assert_eq!(
             transaction(original.records()),
@@ -58,7 +56,7 @@ fn every_prefix(name: &str) {
         case::marker_row(&mut resumed, 2).unwrap();
         resumed.kill().unwrap();
         // Of a group of which only a part is acknowledged, all comes again.
-        let done = if acknowledged == DELETE { DELETE - 1 } else { acknowledged };
+        let done = usize::from(if acknowledged == DELETE { DELETE - 1 } else { acknowledged });
         assert_eq!(
             transaction(resumed.records()),
             &expected[done..],
@@ -69,7 +67,7 @@ fn every_prefix(name: &str) {
 }
 
 /// The records without those of the marker, and without processing times.
-fn transaction(records: &[Record]) -> Vec<holdfast_tests::json::Json> {
+fn transaction(records: &[Record]) -> Vec<Json> {
     golden::live(&case::records_of_case(records))
 }
 

@@ -255,6 +255,7 @@ impl Case {
             }
         }
         if self.kind()? == Kind::Restart {
+            settle(&mut process, server, 90)?;
             process.kill()?;
             outcome = self.second_run(engine, server, folder, properties)?;
             self.judge(2, &outcome).context(|| "second run".to_owned())?;
@@ -396,6 +397,17 @@ pub fn snapshot_end(process: &mut Process) -> Result<usize> {
 /// When it does not come.
 pub fn marker_row(process: &mut Process, id: i64) -> Result<usize> {
     process.wait_for("the marker row", LIMIT, |record| is_marker(record, id))
+}
+
+/// Waits until what was acknowledged so far is stored, by sending one more marker row, which must be new: an engine has
+/// committed one batch before it hands out the next.
+///
+/// # Errors
+///
+/// When the row does not come.
+pub fn settle(process: &mut Process, server: &Server, marker: i64) -> Result<usize> {
+    server.sql(&format!("INSERT INTO {MARKER}.marker VALUES ({marker})"))?;
+    marker_row(process, marker)
 }
 
 /// The key tells, because a column filter can empty the row.

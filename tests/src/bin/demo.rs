@@ -48,6 +48,7 @@ fn demo(case: &Case, server: &Server, folder: &Path) -> Result<()> {
     let options = RunOptions { ack_first: Some(ACKNOWLEDGED as u64), ..RunOptions::default() };
     let mut run = Process::start(Engine::Holdfast, &properties, folder, "first", options)?;
     case::marker_row(&mut run, 2)?;
+    case::settle(&mut run, server, 3)?;
     run.kill()?;
     let first = case::records_of_case(run.records());
     show(&first, Some(ACKNOWLEDGED));
