@@ -92,7 +92,7 @@ pub struct RowReader<'a, 't> {
 enum State {
     Rows,
     /// A row without any column takes no bytes: an INSERT of defaults alone with `binlog_row_image=MINIMAL`. The
-    /// server writes the event for it, and a replica applies one row (MySQL, `Rows_log_event::do_apply_event`).
+    /// event stands for one row: MySQL 9.7 writes it so, and refuses to log a second row like it.
     OneEmptyRow,
     Failed(RowError),
 }

@@ -179,7 +179,10 @@ impl<'a> Node<'a> {
             (Self::Object(members), Leg::Member(name)) => {
                 members.iter_mut().find(|(key, _)| **key == **name).map(|(_, value)| value)
             }
-            (Self::Array(elements), Leg::Cell(index)) => elements.get_mut(*index),
+            (Self::Array(elements), Leg::Cell(cell)) => {
+                let index = cell.within(elements.len())?;
+                elements.get_mut(index)
+            }
             _ => None,
         }
     }
@@ -198,8 +201,8 @@ impl<'a> Node<'a> {
                 }
                 place.is_err()
             }
-            (Self::Array(elements), Leg::Cell(index)) => {
-                elements.insert(index.min(elements.len()), Self::Value(value));
+            (Self::Array(elements), Leg::Cell(cell)) => {
+                elements.insert(cell.nearest(elements.len()), Self::Value(value));
                 true
             }
             _ => false,
@@ -213,9 +216,8 @@ impl<'a> Node<'a> {
                 let place = members.iter().position(|(key, _)| **key == **name);
                 place.map(|place| members.remove(place)).is_some()
             }
-            (Self::Array(elements), Leg::Cell(index)) if *index < elements.len() => {
-                elements.remove(*index);
-                true
+            (Self::Array(elements), Leg::Cell(cell)) => {
+                cell.within(elements.len()).map(|index| elements.remove(index)).is_some()
             }
             _ => false,
         }
@@ -248,11 +250,47 @@ impl<'a> Node<'a> {
 /// One step of a path.
 enum Leg {
     Member(Vec<u8>),
-    /// Zero-based.
-    Cell(usize),
+    Cell(Cell),
 }
 
-/// The path of a diff: `$`, then `.name`, `."quoted name"` and `[index]` (MySQL, `Json_path::to_string`).
+/// A place in an array.
+#[derive(Clone, Copy)]
+enum Cell {
+    /// Zero-based from the start: `[2]`.
+    FromStart(usize),
+    /// Zero-based from the end: `[last]` is 0, `[last-1]` is 1.
+    FromEnd(usize),
+}
+
+impl Cell {
+    fn parse(text: &[u8]) -> Option<Self> {
+        let number = |digits| std::str::from_utf8(digits).ok()?.parse().ok();
+        match text.strip_prefix(b"last") {
+            None => number(text).map(Self::FromStart),
+            Some([]) => Some(Self::FromEnd(0)),
+            Some(back) => number(back.strip_prefix(b"-")?).map(Self::FromEnd),
+        }
+    }
+
+    /// The index in an array of `len` elements; `None` outside.
+    fn within(self, len: usize) -> Option<usize> {
+        match self {
+            Self::FromStart(index) => Some(index).filter(|index| *index < len),
+            Self::FromEnd(back) => len.checked_sub(1)?.checked_sub(back),
+        }
+    }
+
+    /// The index where an element is inserted: outside means at the end that is nearer.
+    fn nearest(self, len: usize) -> usize {
+        match self {
+            Self::FromStart(index) => index.min(len),
+            Self::FromEnd(_) => self.within(len).unwrap_or(0),
+        }
+    }
+}
+
+/// The path of a diff: `$`, then `.name`, `."quoted name"`, `[index]` and `[last-index]` (MySQL,
+/// `Json_path::to_string`).
 struct Path<'a> {
     text: &'a [u8],
     rest: &'a [u8],
@@ -292,9 +330,8 @@ impl<'a> Path<'a> {
                 let end = index.iter().position(|byte| *byte == b']');
                 let end = end.ok_or_else(|| self.malformed())?;
                 let (digits, rest) = index.split_at_checked(end).unwrap_or_default();
-                let index = std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok());
-                let index = index.ok_or_else(|| self.malformed())?;
-                (Leg::Cell(index), rest.get(1..).unwrap_or_default())
+                let cell = Cell::parse(digits).ok_or_else(|| self.malformed())?;
+                (Leg::Cell(cell), rest.get(1..).unwrap_or_default())
             }
             _ => return Err(self.malformed()),
         };

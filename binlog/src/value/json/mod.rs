@@ -21,7 +21,7 @@ pub type JsonError = DecodeError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JsonStyle {
     /// As the server prints it: `{"a": 1}`; doubles as short as they read back, with an exponent from 1e15 on; six
-    /// fraction digits in times; other types as `"base64:type15:3q2+7w=="`.
+    /// fraction digits in times; other types as `"base64:type15:3q2+7w=="`, with a `\n` after every 76 digits.
     Server,
     /// As Debezium prints it when streaming: `{"a":1}`; doubles never with an exponent, but below 0.001 and from 1e7 on
     /// with every digit of the binary number; no trailing zeros in times; other types as base64 alone.

@@ -234,7 +234,12 @@ impl<'o> Printer<'o> {
     fn base64(&mut self, bytes: &[u8]) {
         const ALPHABET: &[u8; 64] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        for chunk in bytes.chunks(3) {
+        // The server's encoder breaks lines after 76 digits (MySQL, `include/base64.h`), which the string then escapes.
+        let line = if self.style == JsonStyle::Server { 76 / 4 } else { usize::MAX };
+        for (index, chunk) in bytes.chunks(3).enumerate() {
+            if index > 0 && index % line == 0 {
+                self.out.extend_from_slice(b"\\n");
+            }
             let mut group = [0; 4];
             for (to, from) in group.iter_mut().skip(1).zip(chunk) {
                 *to = *from;
