@@ -173,7 +173,14 @@ impl<'a> Alteration<'a> {
                 | ClauseKind::DropDefault { name, if_exists } => (name, *if_exists, "ALTER COLUMN"),
                 _ => continue,
             };
-            let Some(index) = self.old.column_index(name) else {
+            // Renamed already: the definition is applied to what is there.
+            let renamed = || match &clause.kind {
+                ClauseKind::Change { column, .. } if self.context.definitions_are_ahead => {
+                    self.old.column_index(&column.name)
+                }
+                _ => None,
+            };
+            let Some(index) = self.old.column_index(name).or_else(renamed) else {
                 if if_exists || self.context.definitions_are_ahead {
                     continue;
                 }

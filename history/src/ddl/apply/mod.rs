@@ -22,9 +22,10 @@ use crate::schema::{Table, TableId, Tables};
 ///
 /// With [`DdlContext::definitions_are_ahead`] the model is that of a later time, and the statement may be part of it:
 ///
-/// - ADD COLUMN of a column that is there, DROP COLUMN of one that is not, and RENAME or CHANGE of one that is not
-///   there while its new name is, change nothing; MODIFY is applied;
-/// - CREATE TABLE of a table that is there changes nothing; DROP and RENAME TABLE of unknown tables never do;
+/// - ADD COLUMN of a column that is there, and DROP, RENAME and ALTER COLUMN of one that is not, change nothing; MODIFY,
+///   and CHANGE of what is already renamed, are applied to what is there;
+/// - CREATE TABLE of a table that is there changes nothing; RENAME TABLE of an unknown table to one that is there
+///   changes nothing and reports that one;
 /// - a key is set as far as its columns are there; character sets are set;
 /// - AFTER an unknown column puts the column at the end.
 ///
@@ -136,7 +137,8 @@ impl Scope<'_> {
             .collect();
         // The changes are those of the whole statement: a table that moved on under a later pair is not reported.
         let events = resolved.into_iter().zip(renamed).map(|((from, to, ddl), renamed)| {
-            let table = self.tables.get(&to).filter(|_| renamed);
+            let table =
+                self.tables.get(&to).filter(|_| renamed || self.context.definitions_are_ahead);
             let changes = table
                 .map(|table| TableChange::Alter { table: Arc::clone(table), previous: Some(from) });
             DdlEvent {

@@ -1089,6 +1089,7 @@ fn clauses_that_say_nothing_of_columns_change_nothing() {
         "RENAME INDEX a TO b, RENAME KEY c TO d",
         "ALTER INDEX a INVISIBLE, ALTER CHECK c NOT ENFORCED, ALTER CONSTRAINT c ENFORCED, ALTER a SET INVISIBLE",
         "ADD INDEX (a), ADD KEY k USING BTREE (a), ADD FULLTEXT (a), ADD SPATIAL KEY (a), ADD VECTOR INDEX (a)",
+        "ADD CONSTRAINT IF NOT EXISTS c CHECK (a > 0), ADD COLUMN IF NOT EXISTS (a BIGINT), DROP INDEX IF EXISTS i",
         "ADD CONSTRAINT f FOREIGN KEY (a) REFERENCES t (a) ON DELETE CASCADE, ADD CHECK (a > 0)",
         "DROP INDEX a, DROP KEY b, DROP FOREIGN KEY c, DROP CHECK d, DROP CONSTRAINT e, DROP PERIOD FOR p",
         "ADD PARTITION (PARTITION p2 VALUES LESS THAN (30) COMMENT = 'x'), ALGORITHM=INPLACE",
@@ -1257,7 +1258,7 @@ fn definitions_of_a_later_time_make_clauses_no_ops() {
         ("ALTER TABLE pre ADD a BIGINT FIRST", unchanged),
         ("ALTER TABLE pre DROP gone", unchanged),
         ("ALTER TABLE pre RENAME COLUMN old TO a", unchanged),
-        ("ALTER TABLE pre CHANGE old a BIGINT", unchanged),
+        ("ALTER TABLE pre CHANGE old a BIGINT", "ALTER gold.pre utf8mb4 [id] id INT!; a BIGINT"),
         ("ALTER TABLE pre ALTER gone SET DEFAULT 1", unchanged),
         ("ALTER TABLE pre MODIFY a BIGINT", "ALTER gold.pre utf8mb4 [id] id INT!; a BIGINT"),
         (
@@ -1267,7 +1268,8 @@ fn definitions_of_a_later_time_make_clauses_no_ops() {
         ("ALTER TABLE pre DROP PRIMARY KEY, ADD PRIMARY KEY (gone, id)", unchanged),
         ("ALTER TABLE pre CONVERT TO CHARACTER SET utf8mb4", unchanged),
         ("CREATE TABLE pre (x INT)", "Other gold"),
-        ("RENAME TABLE old TO pre", "Alter gold"),
+        ("RENAME TABLE old TO pre", "ALTER gold.old -> gold.pre utf8mb4 [id] id INT!; a INT"),
+        ("RENAME TABLE old TO gone", "Alter gold"),
         ("DROP TABLE gone", "DROP gold.gone"),
     ];
     for (sql, expected) in cases {

@@ -164,21 +164,21 @@ impl Parser<'_> {
         }
         let if_not_exists = self.eat_if_not_exists();
         if self.is_punct('(') {
-            return self.add_list();
+            return self.add_list(if_not_exists);
         }
         let column = self.named_column()?;
         Ok(ClauseKind::Add { column, place: self.place()?, if_not_exists })
     }
 
     /// `ADD (a INT, b INT, KEY (a))`.
-    fn add_list(&mut self) -> Result<ClauseKind, DdlError> {
+    fn add_list(&mut self, if_not_exists: bool) -> Result<ClauseKind, DdlError> {
         self.advance();
         let mut elements = Vec::new();
         loop {
             let offset = self.offset();
             let kind = match self.constraint()? {
                 None => {
-                    let if_not_exists = self.eat_if_not_exists();
+                    let if_not_exists = self.eat_if_not_exists() || if_not_exists;
                     let column = self.named_column()?;
                     ClauseKind::Add { column, place: Place::Unchanged, if_not_exists }
                 }

@@ -47,6 +47,7 @@ impl Parser<'_> {
     /// too only together with a second word.
     pub(super) fn constraint(&mut self) -> Result<Option<Element>, DdlError> {
         if self.eat_word("CONSTRAINT") {
+            self.eat_if_not_exists();
             // The name may be left out.
             if !self.is_any_word(&["PRIMARY", "UNIQUE", "FOREIGN", "CHECK"]) {
                 self.identifier("a constraint name")?;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::super::lexer::{MAX_STATEMENT_BYTES, lex};
 use super::super::{DdlContext, DdlErrorKind, Flavor, SqlMode, apply_statement};
 use super::parse;
-use crate::schema::{TableId, Tables};
+use crate::schema::{DefaultValue, TableId, Tables};
 
 #[test]
 fn an_error_says_where_it_is_and_what_is_needed_and_no_literal() {
@@ -264,6 +264,40 @@ proptest! {
         holds_for(&sql, &context)?;
         holds_for(&format!("CREATE TABLE x ({sql}"), &context)?;
         holds_for(&format!("ALTER TABLE t {sql}"), &context)?;
+    }
+
+    #[test]
+    fn what_is_recorded_gives_the_same_tables_again(sql in soup(), context in contexts()) {
+        let mut tables = known();
+        if let Ok(events) = apply_statement(&sql, &context, &mut tables) {
+            let mut again = known();
+            for event in &events {
+                prop_assert!(apply_statement(&event.ddl, &context, &mut again).is_ok(), "{}", event.ddl);
+            }
+            prop_assert_eq!(tables, again);
+        }
+    }
+
+    #[test]
+    fn names_labels_defaults_and_comments_keep_every_character(
+        text in ".{0,8}", name in ".{1,8}", plain in any::<bool>(),
+    ) {
+        let mode = if plain { SqlMode::NO_BACKSLASH_ESCAPES } else { 0 };
+        let context = DdlContext { sql_mode: SqlMode(mode), comments: true, ..DdlContext::in_database("d") };
+        let escaped = if plain { text.clone() } else { text.replace('\\', "\\\\") };
+        let quoted = format!("'{}'", escaped.replace('\'', "''"));
+        let id = TableId::new("d", name.clone());
+        let column = name.replace('`', "``");
+        let sql = format!(
+            "CREATE TABLE {} (`{column}` ENUM({quoted}) DEFAULT {quoted} COMMENT {quoted})", id.backticked(),
+        );
+        let mut tables = Tables::new(false);
+        apply_statement(&sql, &context, &mut tables).unwrap();
+        let table = tables.get(&id).unwrap();
+        prop_assert_eq!(&table.columns[0].name, &name);
+        prop_assert_eq!(&table.columns[0].comment, &Some(text.clone()));
+        prop_assert_eq!(&table.columns[0].default, &DefaultValue::Expression(text.clone()));
+        prop_assert_eq!(table.columns[0].enum_labels(), [text]);
     }
 
     #[test]
