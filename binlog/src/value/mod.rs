@@ -49,7 +49,8 @@ pub enum Value<'a> {
     /// TIMESTAMP, in UTC.
     Timestamp(Timestamp),
     /// CHAR, VARCHAR, the TEXT family, BINARY, VARBINARY, the BLOB family and MariaDB's plug-in types: the bytes stored.
-    /// BINARY comes without its trailing zero bytes.
+    /// BINARY comes without its trailing zero bytes, and so do MariaDB's UUID, INET4 and INET6; its VECTOR is a
+    /// VARBINARY on the wire.
     Bytes(&'a [u8]),
     /// ENUM: the one-based index of the label; 0 is the empty error value.
     Enum(u16),
