@@ -12,11 +12,26 @@ pub struct DdlError {
     pub kind: DdlErrorKind,
     /// Byte offset in the statement's text, zero-based.
     pub offset: usize,
+    /// The table that the statement creates or alters, as far as it was read. An error about a table that
+    /// nobody captures need not stop anything.
+    pub table: Option<TableId>,
 }
 
 impl DdlError {
     pub(crate) fn at(offset: usize, kind: DdlErrorKind) -> Self {
-        Self { kind, offset }
+        let table = match &kind {
+            DdlErrorKind::UnknownTable { wanted_by: table, .. }
+            | DdlErrorKind::UnknownColumn { table, .. }
+            | DdlErrorKind::DuplicateColumn { table, .. }
+            | DdlErrorKind::NoColumns { table } => Some(table.clone()),
+            DdlErrorKind::TooLong { .. }
+            | DdlErrorKind::TooMany { .. }
+            | DdlErrorKind::Unterminated { .. }
+            | DdlErrorKind::Token
+            | DdlErrorKind::Expected { .. }
+            | DdlErrorKind::NoDatabase { .. } => None,
+        };
+        Self { kind, offset, table }
     }
 }
 
@@ -31,8 +46,10 @@ pub enum DdlErrorKind {
         /// The longest that is parsed, bytes.
         limit: usize,
     },
-    /// The text has more tokens than any definition that a server accepts.
-    TooManyTokens {
+    /// The statement has more of something than any that a server accepts.
+    TooMany {
+        /// Of what: tokens, clauses, columns.
+        what: &'static str,
         /// The most that are parsed.
         limit: usize,
     },
@@ -91,7 +108,7 @@ impl fmt::Display for DdlErrorKind {
             Self::TooLong { bytes, limit } => {
                 write!(f, "statement of {bytes} bytes, the most is {limit}")
             }
-            Self::TooManyTokens { limit } => write!(f, "statement of more than {limit} tokens"),
+            Self::TooMany { what, limit } => write!(f, "statement of more than {limit} {what}"),
             Self::Unterminated { what } => write!(f, "{what} without end"),
             Self::Token => f.write_str("not a token of sql"),
             Self::Expected { what, found } => write!(f, "expected {what}, found {found}"),

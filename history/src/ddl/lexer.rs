@@ -25,6 +25,8 @@ pub(crate) const MAX_STATEMENT_BYTES: usize = 16 << 20;
 pub(crate) const MAX_TOKENS: usize = 2 << 20;
 /// The tokenizer is fed about as many bytes at once, to bound what it allocates.
 const CHUNK_BYTES: usize = 64 << 10;
+/// Where so many bytes have no place to cut between tokens, they are cut anywhere: no name or number is as long.
+const MAX_CHUNK_BYTES: usize = 1 << 20;
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,7 +88,7 @@ impl Token {
 ///
 /// # Errors
 ///
-/// [`DdlErrorKind::TooLong`], [`DdlErrorKind::TooManyTokens`]; [`DdlErrorKind::Unterminated`] for a string, a quoted
+/// [`DdlErrorKind::TooLong`], [`DdlErrorKind::TooMany`]; [`DdlErrorKind::Unterminated`] for a string, a quoted
 /// name or a comment without end; [`DdlErrorKind::Token`] for what the tokenizer refuses.
 pub(crate) fn lex(sql: &str, context: &DdlContext) -> Result<Vec<Token>, DdlError> {
     if sql.len() > MAX_STATEMENT_BYTES {
@@ -103,7 +105,10 @@ pub(crate) fn lex(sql: &str, context: &DdlContext) -> Result<Vec<Token>, DdlErro
         let chunk = text.get(start..end).unwrap_or_default();
         lex_chunk(chunk, start, &dialect, &mut tokens)?;
         if tokens.len() > MAX_TOKENS {
-            return Err(DdlError::at(end, DdlErrorKind::TooManyTokens { limit: MAX_TOKENS }));
+            return Err(DdlError::at(
+                end,
+                DdlErrorKind::TooMany { what: "tokens", limit: MAX_TOKENS },
+            ));
         }
         start = end;
     }
@@ -248,37 +253,71 @@ impl<'a> Offsets<'a> {
     }
 }
 
-/// A copy of `sql` with blanks for comments and for the marks of version comments, of the same length; and offsets of
-/// white space, some way from each other, at which the copy can be cut between tokens.
+/// A copy of `sql` with blanks for comments and for the marks of version comments, of the same length; and offsets,
+/// some way from each other, at which the copy can be cut between tokens.
 fn blank_comments(sql: &str, context: &DdlContext) -> Result<(String, Vec<usize>), DdlError> {
     let mut text = String::with_capacity(sql.len());
-    let mut splits = Vec::new();
-    let mut next_split = CHUNK_BYTES;
+    let mut cuts = Cuts::default();
     let mut pieces = Pieces::new(sql, context);
+    let mut last_quote = None;
     while let Some(piece) = pieces.next_piece()? {
         let range = piece.range();
         let source = sql.get(range.clone()).unwrap_or_default();
+        let quote = source.chars().next().filter(|_| matches!(piece, Piece::Quoted(_)));
         match piece {
-            Piece::Comment(_) => text.extend(std::iter::repeat_n(' ', source.len())),
-            Piece::Quoted(_) => text.push_str(source),
-            Piece::Plain(_) => {
+            Piece::Comment(_) => {
+                text.extend(std::iter::repeat_n(' ', source.len()));
+                cuts.offer(range.end);
+            }
+            Piece::Quoted(_) => {
+                // Behind a quoted text in other quotes a new token begins.
+                if last_quote.is_some_and(|last| Some(last) != quote) {
+                    cuts.offer(range.start);
+                }
                 text.push_str(source);
-                if range.end > next_split {
-                    let from = next_split.saturating_sub(range.start);
-                    let space = source
-                        .bytes()
-                        .enumerate()
-                        .skip(from)
-                        .find(|(_, byte)| matches!(byte, b' ' | b'\n'));
-                    if let Some((at, _)) = space {
-                        splits.push(range.start + at);
-                        next_split = range.start + at + CHUNK_BYTES;
+            }
+            Piece::Plain(_) => {
+                for (at, c) in source.char_indices() {
+                    if c.is_ascii_whitespace() || matches!(c, '(' | ')' | ',' | ';') {
+                        cuts.offer(range.start + at + 1);
+                    } else {
+                        cuts.force(range.start + at);
                     }
                 }
+                text.push_str(source);
             }
         }
+        last_quote = quote;
     }
-    Ok((text, splits))
+    Ok((text, cuts.places))
+}
+
+/// Places at which a text is cut into chunks.
+#[derive(Default)]
+struct Cuts {
+    places: Vec<usize>,
+    last: usize,
+}
+
+impl Cuts {
+    /// A token ends here: cut if the chunk is long enough.
+    fn offer(&mut self, at: usize) {
+        if at - self.last >= CHUNK_BYTES {
+            self.cut(at);
+        }
+    }
+
+    /// Perhaps inside a token: cut if the chunk is too long.
+    fn force(&mut self, at: usize) {
+        if at - self.last >= MAX_CHUNK_BYTES {
+            self.cut(at);
+        }
+    }
+
+    fn cut(&mut self, at: usize) {
+        self.places.push(at);
+        self.last = at;
+    }
 }
 
 /// A stretch of SQL text.
@@ -640,6 +679,15 @@ mod tests {
         let tokens = texts(&sql, &context());
         assert_eq!(tokens.len(), 9 * 3000);
         assert!(tokens.chunks(9).all(|line| line == expected));
+    }
+
+    #[test]
+    fn a_text_of_nothing_but_tokens_is_refused_in_time() {
+        for (unit, tokens) in [("(", 1), ("'a'\"b\"", 2)] {
+            let sql = unit.repeat(MAX_TOKENS / tokens + 1);
+            let kind = DdlErrorKind::TooMany { what: "tokens", limit: MAX_TOKENS };
+            assert_eq!(lex(&sql, &context()).unwrap_err().kind, kind, "{unit}");
+        }
     }
 
     #[test]

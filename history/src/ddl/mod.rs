@@ -30,8 +30,6 @@ pub use parser::parse;
 
 pub(crate) use lexer::unescape;
 
-pub use crate::record::TableChange;
-
 use crate::schema::Tables;
 
 /// What a statement's meaning depends on beside its text.
@@ -46,6 +44,9 @@ pub struct DdlContext {
     /// Version of the server that wrote the statement, as version comments count it: 80036 is 8.0.36, 101106 is
     /// 10.11.6. Without it all version comments are taken, which is right for logged statements.
     pub server_version: Option<u32>,
+    /// The session's `character_set_server` in lower case, as the query event has it: what a new database gets that names
+    /// none. Without it, what [`Tables`] remembers of SET statements.
+    pub server_charset: Option<String>,
     /// Keep comments of tables and columns (`include.schema.comments`).
     pub comments: bool,
     /// The definitions are those of a later time, so what a clause asks for may already be so; such a clause changes

@@ -8,9 +8,10 @@
 use std::sync::Arc;
 
 use super::super::ast::{AlterTable, Charset, Clause, ClauseKind, ColumnDefinition, Name, Place};
-use super::super::{DdlContext, DdlError, DdlErrorKind, DdlEvent, DdlEventKind, TableChange};
+use super::super::{DdlContext, DdlError, DdlErrorKind, DdlEvent, DdlEventKind};
 use super::column::{self, Charsets};
-use super::{Scope, set_primary_key, unique_key};
+use super::{Scope, check_columns, set_primary_key, unique_key};
+use crate::record::TableChange;
 use crate::schema::{Column, DefaultValue, Table, TableId, same_name};
 
 impl Scope<'_> {
@@ -283,7 +284,7 @@ impl<'a> Alteration<'a> {
         };
         self.table.columns.insert(at, column);
         self.origins.insert(at, Some(clause));
-        Ok(())
+        check_columns(self.table.columns.len(), offset)
     }
 
     fn refuse_duplicates(&self) -> Result<(), DdlError> {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::super::ast::{Charset, CreateTable, Element, Name};
-use super::super::{DdlError, DdlErrorKind, DdlEvent, DdlEventKind, TableChange};
+use super::super::{DdlError, DdlErrorKind, DdlEvent, DdlEventKind};
 use super::column::{self, Charsets};
-use super::{Scope, set_primary_key, unique_key};
+use super::{Scope, check_columns, set_primary_key, unique_key};
+use crate::record::TableChange;
 use crate::schema::{Column, Table, TableId};
 
 impl Scope<'_> {
@@ -47,6 +48,7 @@ impl Scope<'_> {
                         table.primary_key = vec![column.name.clone()];
                     }
                     table.columns.push(column);
+                    check_columns(table.columns.len(), definition.offset)?;
                 }
                 Element::PrimaryKey(columns) => primary_key = Some(columns.clone()),
                 Element::Unique(columns) => {

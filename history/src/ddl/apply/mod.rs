@@ -14,8 +14,12 @@ use super::ast::{
     Action, Assignment, Charset, DatabaseOptions, DropTables, Name, RenamePair, Statement,
 };
 use super::event::in_hash_set_order;
-use super::{DdlContext, DdlError, DdlErrorKind, DdlEvent, DdlEventKind, TableChange};
+use super::{DdlContext, DdlError, DdlErrorKind, DdlEvent, DdlEventKind};
+use crate::record::TableChange;
 use crate::schema::{Table, TableId, Tables};
+
+/// Most columns of a table (MySQL and MariaDB, "Limits on Table Column Count"), and the hidden ones.
+const MAX_COLUMNS: usize = 4096 + 2;
 
 /// Applies a parsed statement and tells what it did: one event for each schema-change record that Debezium would write,
 /// none for a statement that is ignored.
@@ -33,7 +37,7 @@ use crate::schema::{Table, TableId, Tables};
 ///
 /// [`DdlErrorKind::NoDatabase`]; [`DdlErrorKind::UnknownColumn`] and [`DdlErrorKind::DuplicateColumn`] when the
 /// statement does not fit the model; [`DdlErrorKind::UnknownTable`] when a table is to be like one that is not known;
-/// [`DdlErrorKind::NoColumns`] for a table without columns. `tables` is then as it was.
+/// [`DdlErrorKind::NoColumns`] for a table without columns, [`DdlErrorKind::TooMany`] for one with too many. `tables` is then as it was.
 pub fn apply(
     statement: &Statement,
     context: &DdlContext,
@@ -236,7 +240,11 @@ impl Scope<'_> {
     }
 
     fn server_charset(&self) -> Option<String> {
-        self.tables.server_charset().map(str::to_owned)
+        self.context
+            .server_charset
+            .as_deref()
+            .or_else(|| self.tables.server_charset())
+            .map(str::to_owned)
     }
 
     /// The character set that a database's options name; `DEFAULT` is the server's.
@@ -251,6 +259,17 @@ impl Scope<'_> {
     fn charset_in(&self, database: &str) -> Option<String> {
         self.tables.database_charset(database).map(str::to_owned).or_else(|| self.server_charset())
     }
+}
+
+/// Refuses more columns than a server accepts, which bounds the work on names.
+fn check_columns(count: usize, offset: usize) -> Result<(), DdlError> {
+    if count > MAX_COLUMNS {
+        return Err(DdlError::at(
+            offset,
+            DdlErrorKind::TooMany { what: "columns", limit: MAX_COLUMNS },
+        ));
+    }
+    Ok(())
 }
 
 /// The key that a unique index gives a table without one: all columns are there and none is nullable.

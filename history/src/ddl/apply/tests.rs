@@ -3,10 +3,9 @@
 //! The first five stories are those of which Debezium 3.6.3 was seen to print the records; where we differ, a comment
 //! says how.
 
-use super::super::{
-    DdlContext, DdlEvent, DdlEventKind, Flavor, SqlMode, StatementClass, TableChange,
-};
+use super::super::{DdlContext, DdlEvent, DdlEventKind, Flavor, SqlMode, StatementClass};
 use super::super::{apply_statement, classify};
+use crate::record::TableChange;
 use crate::schema::{Column, DefaultValue, Table, TableId, Tables};
 
 #[test]
@@ -1005,6 +1004,35 @@ fn the_character_set_comes_from_the_nearest_that_says_one() {
             ),
             ("ALTER TABLE t CONVERT TO CHARACTER SET binary", "ALTER gold.t binary [] c BLOB"),
         ],
+    );
+}
+
+#[test]
+fn a_new_database_gets_the_character_set_of_the_session_that_makes_it() {
+    let context = DdlContext { server_charset: Some("big5".to_owned()), ..mysql() };
+    story(
+        &context,
+        &[
+            ("CREATE DATABASE n", "Database n"),
+            ("CREATE TABLE n.t (c TEXT)", "CREATE n.t big5 [] c TEXT big5"),
+            ("CREATE TABLE t (c TEXT)", "CREATE gold.t utf8mb4 [] c TEXT utf8mb4"),
+        ],
+    );
+}
+
+#[test]
+fn more_columns_or_clauses_than_a_server_accepts_are_refused() {
+    let columns: Vec<String> = (0..4099).map(|at| format!("c{at} INT")).collect();
+    let create = run(&format!("CREATE TABLE t ({})", columns.join(",")), &mysql(), &mut model());
+    assert!(create.starts_with("error: statement of more than 4098 columns at byte"), "{create}");
+    let alter =
+        run(&format!("ALTER TABLE pre ADD {}", columns.join(", ADD ")), &mysql(), &mut model());
+    assert!(alter.starts_with("error: statement of more than 4098 columns at byte"), "{alter}");
+    let clauses =
+        run(&format!("ALTER TABLE pre FORCE{}", ", FORCE".repeat(70_000)), &mysql(), &mut model());
+    assert!(
+        clauses.starts_with("error: statement of more than 65536 clauses at byte"),
+        "{clauses}"
     );
 }
 

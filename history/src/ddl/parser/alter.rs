@@ -44,7 +44,7 @@ impl Parser<'_> {
     /// What follows `ALTER [ONLINE] [IGNORE] TABLE`.
     pub(super) fn alter_table(&mut self) -> Result<Action, DdlError> {
         self.eat_if_exists();
-        let name = self.table_name()?;
+        let name = self.subject_name()?;
         // MariaDB: how long to wait for the lock stands before the clauses, without a comma.
         if self.eat_word("WAIT") {
             self.advance();
@@ -62,6 +62,7 @@ impl Parser<'_> {
             }
             let kind = self.clause(&mut list_goes_on)?;
             clauses.push(Clause { offset, kind });
+            self.check_count(clauses.len())?;
             if self.at == first {
                 return Err(self.expected("a clause of alter table"));
             }
@@ -188,6 +189,7 @@ impl Parser<'_> {
                 Some(Element::Column(_) | Element::Skipped) => ClauseKind::NoEffect,
             };
             elements.push(Clause { offset, kind });
+            self.check_count(elements.len())?;
             self.skip_element()?;
             if !self.eat_punct(',') {
                 break;

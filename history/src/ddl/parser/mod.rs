@@ -16,12 +16,16 @@ use super::ast::{Action, Statement};
 use super::filter::{StatementClass, classify};
 use super::lexer::{Token, TokenKind, lex};
 use super::{DdlContext, DdlError, DdlErrorKind};
+use crate::schema::TableId;
+
+/// Most clauses or elements of a statement. A table has at most 4096 columns and 8192 partitions.
+const MAX_CLAUSES: usize = 1 << 16;
 
 /// Parses one statement.
 ///
 /// # Errors
 ///
-/// [`DdlErrorKind::TooLong`] and [`DdlErrorKind::TooManyTokens`] for texts beyond what is parsed,
+/// [`DdlErrorKind::TooLong`] and [`DdlErrorKind::TooMany`] for texts beyond what is parsed,
 /// [`DdlErrorKind::Unterminated`] and [`DdlErrorKind::Token`] for text that is not SQL, [`DdlErrorKind::Expected`] and
 /// [`DdlErrorKind::NoColumns`] where a construct that matters can't be understood.
 pub fn parse(sql: &str, context: &DdlContext) -> Result<Statement, DdlError> {
@@ -45,11 +49,12 @@ pub fn parse(sql: &str, context: &DdlContext) -> Result<Statement, DdlError> {
     while tokens.last().is_some_and(|token| token.kind == TokenKind::Punct(';')) {
         tokens.pop();
     }
-    let mut parser = Parser { sql, tokens: &tokens, at: 0, context };
+    let mut parser = Parser { sql, tokens: &tokens, at: 0, context, subject: None };
     parser.skip_set_statement();
     let start = parser.offset();
     let end = tokens.last().map_or(start, |token| token.end());
-    let action = parser.statement()?;
+    let action =
+        parser.statement().map_err(|error| DdlError { table: parser.subject.take(), ..error })?;
     Ok(Statement {
         ddl: sql.get(start..end).unwrap_or_default().to_owned(),
         raw: sql
@@ -67,6 +72,8 @@ struct Parser<'a> {
     tokens: &'a [Token],
     at: usize,
     context: &'a DdlContext,
+    /// The table that is created or altered, once it was read.
+    subject: Option<TableId>,
 }
 
 impl<'a> Parser<'a> {
@@ -249,6 +256,15 @@ impl<'a> Parser<'a> {
     fn skip_element(&mut self) -> Result<(), DdlError> {
         while !self.at_element_end() {
             self.skip_item()?;
+        }
+        Ok(())
+    }
+
+    /// Refuses lists that are longer than any that a server accepts.
+    fn check_count(&self, count: usize) -> Result<(), DdlError> {
+        if count > MAX_CLAUSES {
+            let kind = DdlErrorKind::TooMany { what: "clauses", limit: MAX_CLAUSES };
+            return Err(DdlError::at(self.offset(), kind));
         }
         Ok(())
     }

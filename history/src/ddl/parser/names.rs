@@ -4,6 +4,7 @@ use super::super::ast::{Charset, Name};
 use super::super::lexer::{TokenKind, unescape};
 use super::super::{DdlError, charset};
 use super::Parser;
+use crate::schema::TableId;
 
 impl Parser<'_> {
     /// One part of a name: any word, or a quoted name.
@@ -38,6 +39,14 @@ impl Parser<'_> {
             return Ok(Name { database: Some(first), table, offset });
         }
         Ok(Name { database: None, table: first, offset })
+    }
+
+    /// The table that the statement creates or alters.
+    pub(super) fn subject_name(&mut self) -> Result<Name, DdlError> {
+        let name = self.table_name()?;
+        let database = name.database.as_ref().or(self.context.database.as_ref());
+        self.subject = database.map(|database| TableId::new(database.clone(), name.table.clone()));
+        Ok(name)
     }
 
     /// `column`, `.column`, `table.column` or `database.table.column`; only the column is kept.

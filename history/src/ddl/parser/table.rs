@@ -8,7 +8,7 @@ impl Parser<'_> {
     /// What follows `CREATE [OR REPLACE] TABLE`.
     pub(super) fn create_table(&mut self, or_replace: bool) -> Result<Action, DdlError> {
         let if_not_exists = self.eat_if_not_exists();
-        let name = self.table_name()?;
+        let name = self.subject_name()?;
         let in_parentheses = self.is_punct('(') && self.is_word_at(1, "LIKE");
         if in_parentheses || self.is_word("LIKE") {
             self.at += if in_parentheses { 2 } else { 1 };
@@ -27,6 +27,7 @@ impl Parser<'_> {
         let mut elements = Vec::new();
         loop {
             elements.push(self.element()?);
+            self.check_count(elements.len())?;
             self.skip_element()?;
             if !self.eat_punct(',') {
                 break;
@@ -72,7 +73,7 @@ impl Parser<'_> {
                 Ok(Some(Element::Unique(self.key_parts()?)))
             }
             "INDEX" | "KEY" | "FULLTEXT" | "SPATIAL" | "FOREIGN" | "CHECK" => self.skipped(),
-            "VECTOR" if self.is_any_word_at(1, &["INDEX", "KEY"]) => self.skipped(),
+            "VECTOR" | "CLUSTERING" if self.is_any_word_at(1, &["INDEX", "KEY"]) => self.skipped(),
             "PERIOD" if self.is_word_at(1, "FOR") => {
                 let system = self.is_any_word_at(2, &["SYSTEM_TIME", "SYSTEM"]);
                 self.skip_element()?;

@@ -57,6 +57,23 @@ fn an_error_says_where_it_is_and_what_is_needed_and_no_literal() {
 }
 
 #[test]
+fn an_error_names_the_table_that_is_created_or_altered() {
+    let cases = [
+        ("CREATE TABLE", None),
+        ("CREATE TABLE t (a)", Some(TableId::new("d", "t"))),
+        ("ALTER TABLE `e`.`t` FROBNICATE", Some(TableId::new("e", "t"))),
+        ("ALTER TABLE a DROP b", Some(TableId::new("d", "a"))),
+        ("CREATE TABLE t LIKE e.u", Some(TableId::new("d", "t"))),
+        ("RENAME TABLE a", None),
+    ];
+    for (sql, table) in cases {
+        let error =
+            apply_statement(sql, &DdlContext::in_database("d"), &mut known()).expect_err(sql);
+        assert_eq!(error.table, table, "{sql}");
+    }
+}
+
+#[test]
 fn deep_nesting_and_long_texts_are_read_in_a_loop() {
     let deep =
         format!("CREATE TABLE t (a INT CHECK ({}1{}))", "(".repeat(100_000), ")".repeat(100_000));
