@@ -124,6 +124,8 @@ pub(crate) struct Assembler {
     /// Whether `event_us` came from a GTID event, which then counts for the whole transaction.
     gtid_time: bool,
     server_id: u32,
+    /// When the current file was made, once its format description has come.
+    birth: Option<(Arc<str>, u32)>,
     snapshot: Option<SnapshotKind>,
     thread: Option<u64>,
     query: Option<String>,
@@ -140,6 +142,7 @@ impl Assembler {
             start;
         let lineage_name = lineage.name();
         let snapshot = offset.snapshot;
+        let birth = offset.birth.map(|birth| (Arc::clone(&offset.restart.unit.file), birth));
         Self {
             batch: BatchBuilder::new(offset, Arc::clone(&lineage_name), ledger),
             ready: VecDeque::new(),
@@ -152,6 +155,7 @@ impl Assembler {
             event_us: 0,
             gtid_time: false,
             server_id: 0,
+            birth,
             snapshot,
             thread: None,
             query: None,
@@ -241,8 +245,10 @@ impl Assembler {
                 self.note_progress();
                 return Ok(Step::Done);
             }
-            EventData::FormatDescription(_)
-            | EventData::Stop
+            EventData::FormatDescription(_) => {
+                self.birth = Some((Arc::clone(self.tracker.file()), event.header.timestamp));
+            }
+            EventData::Stop
             | EventData::PreviousGtids(_)
             | EventData::TransactionPayload(_)
             | EventData::StatementContext
@@ -1031,8 +1037,15 @@ impl Assembler {
 
     /// The offset with everything handled so far done.
     pub(crate) fn offset(&self) -> OffsetPoint {
+        let restart = self.tracker.restart_point().clone();
+        let birth = self
+            .birth
+            .as_ref()
+            .filter(|(file, _)| *file == restart.unit.file)
+            .map(|(_, birth)| *birth);
         OffsetPoint {
-            restart: self.tracker.restart_point().clone(),
+            restart,
+            birth,
             ts_sec: (self.event_us != 0).then(|| self.event_us.div_euclid(1_000_000)),
             server_id: self.server_id,
             snapshot: self.snapshot,

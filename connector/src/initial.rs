@@ -163,6 +163,7 @@ impl Source {
             restart: RestartPoint::closed(Arc::clone(&file), position.pos, gtids),
             ts_sec: Some(now_ns().div_euclid(1_000_000_000)),
             server_id: 0,
+            birth: None,
             snapshot: None,
             lineage: Some(Arc::clone(lineage)),
         };

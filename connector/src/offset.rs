@@ -36,6 +36,9 @@ pub struct OffsetPoint {
     pub ts_sec: Option<i64>,
     /// `server_id` of the last event's header: the origin's. 0 when no event was read.
     pub server_id: u32,
+    /// When the file of the restart point was made, as its format description says, in seconds. Tells it from another
+    /// file of that name.
+    pub birth: Option<u32>,
     /// Set while a snapshot is incomplete.
     pub snapshot: Option<SnapshotKind>,
     /// The log, when it is known.
@@ -50,6 +53,7 @@ impl OffsetPoint {
             restart: RestartPoint::closed(file.into(), pos, None),
             ts_sec: None,
             server_id: 0,
+            birth: None,
             snapshot: None,
             lineage: None,
         }
@@ -62,6 +66,7 @@ impl OffsetPoint {
         let holdfast = self.lineage.as_ref().map(|lineage| HoldfastMembers {
             lineage: Some(lineage.server.clone()),
             epoch: lineage.epoch,
+            birth: self.birth,
             unit: unit.gtid.map(|gtid| gtid.to_string()),
             unit_pos: (unit.gtid_position != unit.position).then_some(unit.gtid_position),
             rows: *rows,

@@ -216,6 +216,7 @@ impl Source {
             restart: tracker.restart_point().clone(),
             ts_sec: offset.ts_sec,
             server_id: offset.server_id.and_then(|id| u32::try_from(id).ok()).unwrap_or_default(),
+            birth: offset.holdfast.as_ref().and_then(|ours| ours.birth),
             snapshot: None,
             lineage: Some(Arc::clone(&lineage)),
         };
@@ -233,6 +234,10 @@ impl Source {
         loop {
             let before = assembler.offset();
             let result = self.connection(facts, &offset, &mut assembler, track_gtids).await;
+            // What was assembled before the end belongs to the consumer, whatever ended it.
+            if self.flush(&mut assembler).await.is_some() {
+                return Ok(Ended::Stopped);
+            }
             if assembler.offset() != before {
                 failures = 0;
             }
@@ -279,6 +284,7 @@ impl Source {
             ChecksumAlgorithm::None
         };
         let dump_start = self.dump_start(facts, offset, track_gtids).await?;
+        let by_position = matches!(dump_start, DumpStart::Position(_));
         let mut dump = client.dump(dump_start).await?;
         let options = StreamOptions { checksum: Some(checksum), ..StreamOptions::default() };
         let mut stream = EventStream::new(offset.file.clone(), options);
@@ -290,7 +296,6 @@ impl Source {
         });
         loop {
             if *self.stop.borrow() {
-                self.flush(assembler).await;
                 return Ok(Ended::Stopped);
             }
             if !dump.has_buffered() && self.flush(assembler).await.is_some() {
@@ -311,6 +316,9 @@ impl Source {
             };
             self.streaming();
             let event = stream.decode(bytes)?;
+            if by_position && let EventData::FormatDescription(_) = &event.data {
+                check_birth(offset, event.file, event.header.timestamp)?;
+            }
             if let EventData::TransactionPayload(transaction) = &event.data {
                 payload.open(&event, transaction)?;
                 let span = event.span();
@@ -530,6 +538,20 @@ async fn check_available(
             ),
         )),
         Some(_) => Ok(()),
+    }
+}
+
+/// A file that was made at another time is another log, even under the same name.
+fn check_birth(offset: &SourceOffset, file: &str, made: u32) -> Result<(), Error> {
+    match offset.holdfast.as_ref().and_then(|ours| ours.birth) {
+        Some(birth) if birth != made && offset.file == file => Err(Error::PositionLost {
+            what: "the binary logs were reset since the offset was stored".to_owned(),
+            detail: format!(
+                "{file} was made at {made} (seconds since 1970), the offset is of a file of that name made at {birth}; \
+                 take a new snapshot, or set the offset anew"
+            ),
+        }),
+        Some(_) | None => Ok(()),
     }
 }
 
