@@ -79,7 +79,7 @@ impl OffsetPoint {
             pos: unit.position,
             event: *events,
             row: *event_row,
-            gtids: unit.gtids.as_ref().map(ToString::to_string).filter(|gtids| !gtids.is_empty()),
+            gtids: unit.gtids.as_ref().map(ToString::to_string),
             ts_sec: self.ts_sec,
             server_id: (self.server_id != 0).then_some(self.server_id.into()),
             snapshot: self.snapshot,
@@ -99,7 +99,7 @@ pub struct OffsetMemberError {
     pub reason: String,
 }
 
-/// The transactions that a stored offset has done; `None` when it does not say.
+/// The transactions that a stored offset has done, an empty set when it says "none"; `None` when it does not say.
 ///
 /// # Errors
 ///
@@ -108,6 +108,8 @@ pub fn gtids_of(offset: &SourceOffset, mariadb: bool) -> Result<Option<Gtids>, O
     let error = |reason: String| OffsetMemberError { member: "gtids", reason };
     match &offset.gtids {
         None => Ok(None),
+        Some(text) if text.is_empty() && mariadb => Ok(Some(Gtids::MariaDb(GtidPos::new()))),
+        Some(text) if text.is_empty() => Ok(Some(Gtids::MySql(GtidSet::new()))),
         Some(text) if mariadb => GtidPos::parse(text)
             .map(|pos| Some(Gtids::MariaDb(pos)))
             .map_err(|reason| error(reason.to_string())),

@@ -7,11 +7,11 @@ use holdfast_binlog::client::{BinlogClient, ClientOptions, DumpStart, Password};
 use holdfast_binlog::event::{ChecksumAlgorithm, EventData, PayloadReader};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
 use holdfast_binlog::txn::{Gtids, TxnTracker};
-use holdfast_binlog::{BinlogPosition, GtidPos, GtidSet};
+use holdfast_binlog::{BinlogPosition, GtidSet};
 use holdfast_history::Tables;
 use holdfast_history::ddl::DdlContext;
 use holdfast_history::offset::{SnapshotKind, SourceOffset};
-use holdfast_history::recover::{RecoverOptions, Recovered, ReplayGuard, recover};
+use holdfast_history::recover::{RecoverOptions, Recovered, ReplayGuard, recover_store};
 use holdfast_history::store::HistoryStore;
 use holdfast_snapshot::{ServerFacts, ServerFlavor, ServerOptions};
 use mysql_async::Conn;
@@ -163,7 +163,6 @@ impl Source {
                 self.history.location()
             )));
         }
-        let records = self.history.load().await?;
         let context = DdlContext {
             flavor: self.config.ddl_flavor(),
             comments: self.config.events.schema_comments,
@@ -176,7 +175,7 @@ impl Source {
             ..RecoverOptions::new(&context)
         };
         let Recovered { tables, guard, report } =
-            recover(&records, &self.config.topic_prefix, &offset, &options)?;
+            recover_store(&*self.history, &self.config.topic_prefix, &offset, &options).await?;
         tracing::info!(
             recovered = report.recovered,
             applied = report.applied,
@@ -470,14 +469,7 @@ fn tracker_at(
     track_gtids: bool,
 ) -> Result<TxnTracker, Error> {
     let mariadb = facts.flavor == ServerFlavor::MariaDb;
-    let gtids = if track_gtids {
-        let empty =
-            || if mariadb { Gtids::MariaDb(GtidPos::new()) } else { Gtids::MySql(GtidSet::new()) };
-        // Our own offsets leave out an empty set; in one of Debezium's a missing set says nothing.
-        gtids_of(offset, mariadb)?.or_else(|| offset.holdfast.is_some().then(empty))
-    } else {
-        None
-    };
+    let gtids = if track_gtids { gtids_of(offset, mariadb)? } else { None };
     let tracker = TxnTracker::new(offset.file.as_str().into(), offset.pos, gtids);
     Ok(tracker.resuming(resume_of(offset)?))
 }

@@ -1,0 +1,63 @@
+//! Tables as the stream needs them.
+
+use std::sync::Arc;
+
+use holdfast_binlog::event::rows::RowsKind;
+use holdfast_binlog::row::Row;
+use holdfast_history::{Table, TableId};
+
+use crate::config::Config;
+use crate::convert::TableConverter;
+use crate::error::Error;
+
+/// A table as the stream needs it at one schema version.
+#[derive(Debug)]
+pub(crate) struct TableContext {
+    pub(crate) id: Arc<TableId>,
+    pub(crate) topic: Arc<str>,
+    pub(crate) converter: TableConverter,
+    /// Indexes of the key columns.
+    pub(super) key: Vec<usize>,
+    pub(super) table: Arc<Table>,
+}
+
+/// What a wire table id stands for.
+#[derive(Debug, Clone)]
+pub(super) enum Resolved {
+    /// Not captured: rows are counted and not looked at.
+    Ignored,
+    /// Captured, and the definition is known.
+    Captured(Arc<TableContext>),
+    /// Captured, and there is no definition.
+    Unknown(TableId),
+}
+
+impl TableContext {
+    pub(crate) fn new(table: Arc<Table>, config: &Config) -> Result<Self, Error> {
+        let id = Arc::new(table.id.clone());
+        let too_complex = |error| Error::Start(format!("a pattern gives up on {id}: {error}"));
+        let topic = config.topics.data(&id).map_err(too_complex)?;
+        let selection = config.column_selection(&table);
+        let naming = config.field_naming(&topic);
+        let (converter, warnings) =
+            TableConverter::with_naming(&table, &config.conversion, &selection, &naming);
+        for warning in warnings {
+            tracing::warn!(table = %id, warning = %warning, "column not as defined");
+        }
+        if let Some(raw) = &topic.replaced {
+            tracing::warn!(table = %id, topic = topic.name, raw, "characters of the topic name were replaced");
+        }
+        Ok(Self { topic: topic.name.into(), id, converter, key: selection.key, table })
+    }
+
+    pub(super) fn key_changed(&self, kind: RowsKind, row: &Row<'_>) -> bool {
+        matches!(kind, RowsKind::Update | RowsKind::PartialUpdate)
+            && self.key.iter().any(|column| row.before.get(*column) != row.after.get(*column))
+    }
+
+    pub(super) fn unchanged(&self, row: &Row<'_>) -> bool {
+        self.converter
+            .value_columns()
+            .all(|column| row.before.get(column.index()) == row.after.get(column.index()))
+    }
+}

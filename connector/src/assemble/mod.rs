@@ -1,0 +1,443 @@
+//! Events to change records: one physical row to its records and its ack group.
+//!
+//! The assembler follows the log event by event. It keeps the units, the definitions, and the batch that is being
+//! filled, and does no I/O: a statement that changes the schema comes back as a [`PendingDdl`], and the engine makes it
+//! durable before it is applied, so that no row is delivered whose definition a restart could not find.
+
+mod context;
+mod rows;
+mod statement;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use holdfast_binlog::event::table_map::TableMap;
+use holdfast_binlog::event::{Event, EventData, EventType};
+use holdfast_binlog::row::Row;
+use holdfast_binlog::txn::{Opened, TransactionGtid, TxnTracker};
+use holdfast_history::offset::SnapshotKind;
+use holdfast_history::recover::ReplayGuard;
+use holdfast_history::{TableId, Tables};
+
+pub(crate) use context::TableContext;
+pub(crate) use rows::{write_identity_header, write_key};
+pub(crate) use statement::{PendingDdl, schema_change_record};
+
+use context::Resolved;
+
+use crate::ack::SharedLedger;
+use crate::batch::{Batch, BatchBuilder, RecordHead, RecordOrigin};
+use crate::config::Config;
+use crate::error::Error;
+use crate::format::debezium_json::{self as json, SourceTemplate};
+use crate::identity::EventId;
+use crate::offset::{Lineage, OffsetPoint};
+use crate::record::RecordKind;
+use crate::transaction::Transaction;
+
+/// What we print as `source.version`.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The wire table ids whose definition is remembered; more are looked up again.
+const MAX_RESOLVED: usize = 10_000;
+
+/// What the engine has to do after an event.
+#[derive(Debug)]
+#[must_use]
+pub(crate) enum Step {
+    /// Nothing more.
+    Done,
+    /// Append the history records, then call [`Assembler::apply_ddl`].
+    Ddl(Box<PendingDdl>),
+}
+
+/// What the assembler starts from.
+#[derive(Debug)]
+pub(crate) struct AssemblerStart {
+    pub(crate) config: Arc<Config>,
+    pub(crate) tables: Tables,
+    pub(crate) guard: ReplayGuard,
+    pub(crate) tracker: TxnTracker,
+    pub(crate) offset: OffsetPoint,
+    pub(crate) lineage: Arc<Lineage>,
+    pub(crate) ledger: SharedLedger,
+    /// Whether GTIDs are recorded: the server has them and nobody said to ignore them.
+    pub(crate) track_gtids: bool,
+}
+
+/// Follows the log and fills batches.
+#[derive(Debug)]
+pub(crate) struct Assembler {
+    config: Arc<Config>,
+    tables: Tables,
+    guard: ReplayGuard,
+    tracker: TxnTracker,
+    batch: BatchBuilder,
+    ready: VecDeque<Batch>,
+    lineage: Arc<Lineage>,
+    lineage_name: Arc<str>,
+    track_gtids: bool,
+    resolved: HashMap<u64, (TableId, Resolved)>,
+    contexts: HashMap<TableId, Arc<TableContext>>,
+    no_table: Arc<TableId>,
+    schema_topic: Arc<str>,
+    transaction_topic: Arc<str>,
+    heartbeat_topic: Arc<str>,
+    /// Time of the change at the source, microseconds.
+    event_us: i64,
+    /// Whether `event_us` came from a GTID event, which then counts for the whole transaction.
+    gtid_time: bool,
+    server_id: u32,
+    /// When the current file was made, once its format description has come.
+    birth: Option<(Arc<str>, u32)>,
+    snapshot: Option<SnapshotKind>,
+    thread: Option<u64>,
+    query: Option<String>,
+    gtid_text: String,
+    gtid_of_text: Option<TransactionGtid>,
+    transaction: Option<Transaction>,
+    row: Row<'static>,
+    source: SourceTemplate,
+}
+
+impl Assembler {
+    pub(crate) fn new(start: AssemblerStart) -> Self {
+        let AssemblerStart { config, tables, guard, tracker, offset, lineage, ledger, track_gtids } =
+            start;
+        let lineage_name = lineage.name();
+        let snapshot = offset.snapshot;
+        let birth = offset.birth.map(|birth| (Arc::clone(&offset.restart.unit.file), birth));
+        Self {
+            batch: BatchBuilder::new(offset, Arc::clone(&lineage_name), ledger),
+            ready: VecDeque::new(),
+            resolved: HashMap::new(),
+            contexts: HashMap::new(),
+            no_table: Arc::new(TableId::new("", "")),
+            schema_topic: config.topics.schema_changes().into(),
+            transaction_topic: config.topics.transactions().into(),
+            heartbeat_topic: config.topics.heartbeats().into(),
+            event_us: 0,
+            gtid_time: false,
+            server_id: 0,
+            birth,
+            snapshot,
+            thread: None,
+            query: None,
+            gtid_text: String::new(),
+            gtid_of_text: None,
+            transaction: None,
+            row: Row::new(),
+            source: SourceTemplate::default(),
+            config,
+            tables,
+            guard,
+            tracker,
+            lineage,
+            lineage_name,
+            track_gtids,
+        }
+    }
+
+    /// Takes the next event. `now_ns` is the time of processing, nanoseconds since the epoch. A compressed
+    /// transaction's inner events come here one by one before the payload event itself.
+    pub(crate) fn handle(&mut self, event: &Event<'_>, now_ns: i64) -> Result<Step, Error> {
+        if event.header.server_id != 0 && !event.header.is_artificial() {
+            self.server_id = event.header.server_id;
+        }
+        let step = self.dispatch(event, now_ns)?;
+        if !self.gtid_time && event.header.timestamp != 0 {
+            self.event_us = i64::from(event.header.timestamp) * 1_000_000;
+        }
+        Ok(step)
+    }
+
+    fn dispatch(&mut self, event: &Event<'_>, now_ns: i64) -> Result<Step, Error> {
+        match &event.data {
+            EventData::Rotate(rotate) => {
+                let file = rotate.file;
+                if **self.tracker.file() != *file {
+                    self.resolved.clear();
+                }
+                self.tracker.rotate(file.into(), rotate.position);
+                self.note_progress();
+            }
+            EventData::Gtid(gtid) => {
+                let id = gtid.gtid.filter(|_| self.track_gtids).map(TransactionGtid::MySql);
+                self.gtid_time = false;
+                if id.is_some()
+                    && let Some(micros) =
+                        gtid.original_commit_timestamp.and_then(|micros| i64::try_from(micros).ok())
+                    && micros != 0
+                {
+                    self.event_us = micros;
+                    self.gtid_time = true;
+                }
+                self.tracker.gtid(event.position, id);
+            }
+            EventData::MariaDbGtid(gtid) => {
+                let id = self.track_gtids.then_some(TransactionGtid::MariaDb(gtid.gtid));
+                self.tracker.gtid(event.position, id);
+                if !gtid.is_standalone() {
+                    self.begin(event, None)?;
+                }
+            }
+            EventData::Query(query) => return self.query(event, query, now_ns),
+            EventData::TableMap(map) => {
+                self.resolve(map)?;
+            }
+            EventData::Rows { rows, table } => self.rows(event, rows, table, now_ns)?,
+            EventData::Xid(_) => self.close(event.end)?,
+            EventData::XaPrepare(_) => self.close(event.end)?,
+            EventData::RowsQuery(text) if self.config.events.query => {
+                self.query = Some(String::from_utf8_lossy(text).into_owned());
+            }
+            EventData::Incident(incident) => {
+                return Err(Error::Incident {
+                    file: event.file.to_owned(),
+                    position: event.position,
+                    message: String::from_utf8_lossy(incident.message).into_owned(),
+                });
+            }
+            EventData::Heartbeat(heartbeat) => {
+                // The server says how far it has read; in between there was nothing for us.
+                if heartbeat.file.is_none_or(|file| file == self.tracker.file().as_bytes())
+                    && let Some(position) = heartbeat.position
+                    && !self.tracker.is_open()
+                {
+                    self.tracker.event_done(position);
+                }
+                self.note_progress();
+                return Ok(Step::Done);
+            }
+            EventData::FormatDescription(_) => {
+                self.birth = Some((Arc::clone(self.tracker.file()), event.header.timestamp));
+            }
+            EventData::Stop
+            | EventData::PreviousGtids(_)
+            | EventData::TransactionPayload(_)
+            | EventData::StatementContext
+            | EventData::MariaDbGtidList(_)
+            | EventData::MariaDbBinlogCheckpoint(_)
+            | EventData::RowsQuery(_)
+            | EventData::Ignored
+            | _ => {}
+        }
+        if event.header.event_type != EventType::Rotate {
+            self.tracker.event_done(event.end);
+        }
+        Ok(Step::Done)
+    }
+
+    fn begin(&mut self, event: &Event<'_>, thread: Option<u64>) -> Result<(), Error> {
+        let was_resuming = self.tracker.is_resuming();
+        let opened = self.tracker.begin(event.position);
+        if opened == Opened::Mismatch {
+            if !self.track_gtids {
+                return Err(Error::PositionLost {
+                    what: "the log does not go on where the stored offset says".to_owned(),
+                    detail: format!(
+                        "the first transaction begins in {} at {}; the offset is inside another one. Restore the offset \
+                         or set it anew",
+                        event.file, event.position
+                    ),
+                });
+            }
+            tracing::warn!(
+                binlog_file = event.file,
+                binlog_position = event.position,
+                "the transaction that the stored offset is inside of did not come; the first one is delivered whole"
+            );
+        } else if was_resuming {
+            tracing::debug!(
+                binlog_file = event.file,
+                binlog_position = event.position,
+                "transaction resumed"
+            );
+        }
+        self.thread = thread;
+        self.query = None;
+        if self.config.events.transaction_metadata {
+            let id = match self.tracker.current_gtid() {
+                Some(gtid) => gtid.to_string(),
+                None => format!("file={},pos={}", self.tracker.file(), event.position),
+            };
+            let transaction = Transaction::new(id);
+            if opened != Opened::Resumed {
+                let ts_ms = self.event_us.div_euclid(1000);
+                let origin = self.origin(event.position, 0);
+                let topic = Arc::clone(&self.transaction_topic);
+                let head = RecordHead { kind: RecordKind::Transaction, topic, origin };
+                self.batch.record(head, |record| {
+                    record.end_headers();
+                    json::write_transaction_key(transaction.id(), record.out());
+                    record.end_key();
+                    json::write_transaction_begin(transaction.id(), ts_ms, record.out());
+                    Ok::<_, Error>(())
+                })?;
+                self.close_group();
+            }
+            self.transaction = Some(transaction);
+        }
+        Ok(())
+    }
+
+    /// The unit ends at byte `end`.
+    fn close(&mut self, end: u64) -> Result<(), Error> {
+        let position = self.tracker.restart_point().unit.position;
+        self.tracker.close(end);
+        if let Some(transaction) = self.transaction.take() {
+            let ts_ms = self.event_us.div_euclid(1000);
+            let origin = self.origin(position, 1);
+            let head = RecordHead {
+                kind: RecordKind::Transaction,
+                topic: Arc::clone(&self.transaction_topic),
+                origin,
+            };
+            self.batch.record(head, |record| {
+                record.end_headers();
+                json::write_transaction_key(transaction.id(), record.out());
+                record.end_key();
+                let tables = transaction.tables();
+                json::write_transaction_end(
+                    transaction.id(),
+                    transaction.total(),
+                    tables,
+                    ts_ms,
+                    record.out(),
+                );
+                Ok::<_, Error>(())
+            })?;
+            self.close_group();
+        } else {
+            self.note_progress();
+        }
+        self.thread = None;
+        self.query = None;
+        Ok(())
+    }
+
+    /// Finds out what a table map stands for.
+    fn resolve(&mut self, map: &TableMap) -> Result<Resolved, Error> {
+        if let Some((id, resolved)) = self.resolved.get(&map.table_id())
+            && id.database == map.database()
+            && id.table == map.table()
+        {
+            return Ok(resolved.clone());
+        }
+        let id = TableId::new(map.database(), map.table());
+        let resolved = if !self.config.tables.captures(&id) {
+            Resolved::Ignored
+        } else {
+            match self.context(&id)? {
+                Some(context) => Resolved::Captured(context),
+                None => Resolved::Unknown(id.clone()),
+            }
+        };
+        if self.resolved.len() >= MAX_RESOLVED {
+            self.resolved.clear();
+        }
+        self.resolved.insert(map.table_id(), (id, resolved.clone()));
+        Ok(resolved)
+    }
+
+    /// The context of a captured table, `None` when its definition is not known.
+    fn context(&mut self, id: &TableId) -> Result<Option<Arc<TableContext>>, Error> {
+        if let Some(context) = self.contexts.get(id) {
+            return Ok(Some(Arc::clone(context)));
+        }
+        let Some(table) = self.tables.get(id) else { return Ok(None) };
+        let context = Arc::new(TableContext::new(Arc::clone(table), &self.config)?);
+        self.contexts.insert(id.clone(), Arc::clone(&context));
+        Ok(Some(context))
+    }
+
+    /// The identity for the headers, where it was asked for.
+    fn identity_of(&self, head: &RecordHead, part: u32) -> Option<EventId> {
+        self.config.identity_header.then(|| head.origin.identity(&self.lineage_name, part))
+    }
+
+    /// Where a record that is no row came from. `row` tells apart what has the same position.
+    fn origin(&self, pos: u64, row: u64) -> RecordOrigin {
+        let table = Arc::clone(&self.no_table);
+        RecordOrigin { table, file: Arc::clone(self.tracker.file()), pos, ordinal: 0, row }
+    }
+
+    /// A sign of life: a group of one part whose offset is the stream's position.
+    pub(crate) fn heartbeat(&mut self, now_ns: i64) -> Result<(), Error> {
+        let position = self.tracker.restart_point().unit.position;
+        let head = RecordHead {
+            kind: RecordKind::Heartbeat,
+            topic: Arc::clone(&self.heartbeat_topic),
+            origin: self.origin(position, 0),
+        };
+        let name = &self.config.topic_prefix;
+        self.batch.record(head, |record| {
+            record.end_headers();
+            json::write_heartbeat_key(name, record.out());
+            record.end_key();
+            json::write_heartbeat_value(now_ns.div_euclid(1_000_000), record.out());
+            Ok::<_, Error>(())
+        })?;
+        self.close_group();
+        Ok(())
+    }
+
+    fn close_group(&mut self) {
+        let offset = self.offset();
+        self.batch.close_group(offset);
+        if self.config.queue.is_full(self.batch.len(), self.batch.size_bytes())
+            && let Some(batch) = self.batch.finish()
+        {
+            self.ready.push_back(batch);
+        }
+    }
+
+    /// Notes that the stream went on without a record.
+    fn note_progress(&mut self) {
+        let offset = self.offset();
+        self.batch.advance(offset);
+    }
+
+    /// All inner events of a compressed transaction were handled; the payload event ends at byte `end`.
+    pub(crate) fn payload_done(&mut self, end: u64) {
+        self.tracker.event_done(end);
+        self.note_progress();
+    }
+
+    /// The log is read over a new connection, from where `tracker` is. Definitions and what was assembled stay.
+    pub(crate) fn reconnect(&mut self, tracker: TxnTracker) {
+        self.tracker = tracker;
+        self.resolved.clear();
+        self.thread = None;
+        self.query = None;
+        self.transaction = None;
+        self.gtid_time = false;
+    }
+
+    /// Takes batches that are full.
+    pub(crate) fn take_ready(&mut self) -> Option<Batch> {
+        self.ready.pop_front()
+    }
+
+    /// Takes what there is, full or not.
+    pub(crate) fn take_batch(&mut self) -> Option<Batch> {
+        self.ready.pop_front().or_else(|| self.batch.finish())
+    }
+
+    /// The offset with everything handled so far done.
+    pub(crate) fn offset(&self) -> OffsetPoint {
+        let restart = self.tracker.restart_point().clone();
+        let birth = self
+            .birth
+            .as_ref()
+            .filter(|(file, _)| *file == restart.unit.file)
+            .map(|(_, birth)| *birth);
+        OffsetPoint {
+            restart,
+            birth,
+            ts_sec: (self.event_us != 0).then(|| self.event_us.div_euclid(1_000_000)),
+            server_id: self.server_id,
+            snapshot: self.snapshot,
+            lineage: Some(Arc::clone(&self.lineage)),
+        }
+    }
+}

@@ -1,0 +1,491 @@
+//! Rows events to change records and their groups.
+
+use std::sync::Arc;
+
+use holdfast_binlog::Value;
+use holdfast_binlog::event::Event;
+use holdfast_binlog::event::rows::{RowsEvent, RowsKind};
+use holdfast_binlog::event::table_map::TableMap;
+use holdfast_binlog::row::{Row, RowError, RowImage, RowReader, RowSink, Side};
+use holdfast_binlog::value::JsonStyle;
+use holdfast_binlog::wire::DecodeError;
+use holdfast_history::TableId;
+
+use super::context::{Resolved, TableContext};
+use super::{Assembler, VERSION};
+use crate::batch::{RecordHead, RecordOrigin, RecordWriter};
+use crate::config::SkippedOperations;
+use crate::convert::{ConvertError, FailureMode, Origin};
+use crate::error::{ConvertFailed, Error, Mismatch, RowFailure};
+use crate::format::debezium_json::{self as json, Op, SourceInfo, TransactionBlock};
+use crate::format::json::write_string;
+use crate::identity::EventId;
+use crate::record::RecordKind;
+
+impl Assembler {
+    pub(super) fn rows(
+        &mut self,
+        event: &Event<'_>,
+        rows: &RowsEvent<'_>,
+        map: &TableMap,
+        now_ns: i64,
+    ) -> Result<(), Error> {
+        self.tracker.rows_event();
+        let context = match self.resolve(map)? {
+            Resolved::Captured(context) => context,
+            Resolved::Ignored => return self.count_rows(event, rows, map),
+            Resolved::Unknown(id) => {
+                if !self.tracker.skips_row() {
+                    let table = id.clone();
+                    let error = Error::UnknownTable {
+                        table,
+                        file: event.file.to_owned(),
+                        position: event.position,
+                    };
+                    match self.config.events.on_unknown_table {
+                        FailureMode::Fail => return Err(error),
+                        FailureMode::Warn => tracing::warn!(error = %error, "rows left out"),
+                        FailureMode::Skip => {}
+                    }
+                }
+                return self.count_rows(event, rows, map);
+            }
+        };
+        if map.column_count() != context.table.columns.len() {
+            return self.mismatch(event, rows, map, &context);
+        }
+        let kind = rows.kind();
+        let skipped_operation = is_skipped(self.config.events.skipped, kind);
+        self.render_source(event, &context);
+        let mut reader = self.reader(event, rows, map)?;
+        let mut row = std::mem::take(&mut self.row).recycle();
+        let mut index = 0;
+        while reader
+            .read(&mut row)
+            .map_err(|error| self.row_error(event, map, Some(&context), error))?
+        {
+            let skips = self.tracker.skips_row();
+            self.tracker.row_done();
+            if skips {
+                if let Some(transaction) = &mut self.transaction
+                    && !skipped_operation
+                {
+                    let records = if context.key_changed(kind, &row) { 2 } else { 1 };
+                    transaction.skip(&context.id, records);
+                }
+            } else if !skipped_operation {
+                let change = RowChange { event, context: &context, kind, row: &row, index, now_ns };
+                self.deliver(&change)?;
+            }
+            index += 1;
+        }
+        self.row = row.recycle();
+        Ok(())
+    }
+
+    fn reader<'a, 't>(
+        &self,
+        event: &Event<'_>,
+        rows: &RowsEvent<'a>,
+        map: &'t TableMap,
+    ) -> Result<RowReader<'a, 't>, Error> {
+        rows.rows(map).map_err(|error| {
+            self.row_error(
+                event,
+                map,
+                None,
+                RowError { row: 0, side: Side::After, column: None, error },
+            )
+        })
+    }
+
+    /// Counts rows that are not delivered.
+    fn count_rows(
+        &mut self,
+        event: &Event<'_>,
+        rows: &RowsEvent<'_>,
+        map: &TableMap,
+    ) -> Result<(), Error> {
+        let mut reader = self.reader(event, rows, map)?;
+        while reader
+            .read_into(&mut Nothing)
+            .map_err(|error| self.row_error(event, map, None, error))?
+        {
+            self.tracker.row_done();
+        }
+        Ok(())
+    }
+
+    fn mismatch(
+        &mut self,
+        event: &Event<'_>,
+        rows: &RowsEvent<'_>,
+        map: &TableMap,
+        context: &TableContext,
+    ) -> Result<(), Error> {
+        // What an earlier run did needs no definition; the first row after it does.
+        let mut reader = self.reader(event, rows, map)?;
+        while reader
+            .read_into(&mut Nothing)
+            .map_err(|error| self.row_error(event, map, None, error))?
+        {
+            if !self.tracker.skips_row() {
+                let wire: Vec<String> =
+                    map.columns().iter().map(|column| format!("{:?}", column.wire_type)).collect();
+                let model: Vec<String> = context
+                    .table
+                    .columns
+                    .iter()
+                    .map(|column| format!("{} {}", column.name, column.type_name))
+                    .collect();
+                return Err(Error::Mismatch(Box::new(Mismatch {
+                    table: (*context.id).clone(),
+                    expected: context.table.columns.len(),
+                    found: map.column_count(),
+                    file: event.file.to_owned(),
+                    position: event.position,
+                    wire: wire.join(", "),
+                    model: model.join(", "),
+                })));
+            }
+            self.tracker.row_done();
+        }
+        Ok(())
+    }
+
+    /// Renders what all rows of an event share.
+    fn render_source(&mut self, event: &Event<'_>, context: &TableContext) {
+        let gtid = self.tracker.current_gtid();
+        if gtid != self.gtid_of_text {
+            use std::fmt::Write as _;
+            self.gtid_text.clear();
+            if let Some(gtid) = gtid {
+                // Writing to a String does not fail.
+                let _ = write!(self.gtid_text, "{gtid}");
+            }
+            self.gtid_of_text = gtid;
+        }
+        self.source.render(&SourceInfo {
+            version: VERSION,
+            connector: self.config.connector.connector_name(),
+            name: &self.config.topic_prefix,
+            ts_us: self.event_us,
+            snapshot: "false",
+            db: &context.id.database,
+            table: Some(&context.id.table),
+            server_id: self.server_id,
+            gtid: gtid.is_some().then_some(&self.gtid_text),
+            file: self.tracker.file(),
+            pos: event.position,
+            row: 0,
+            thread: self.thread,
+            query: self.query.as_deref(),
+        });
+    }
+
+    /// One row to its records, as one group.
+    fn deliver(&mut self, change: &RowChange<'_, '_>) -> Result<(), Error> {
+        let RowChange { context, kind, row, .. } = *change;
+        let before = Image { image: &row.before, patched: &[] };
+        let patched = match kind {
+            RowsKind::PartialUpdate => patched_documents(row).map_err(|(column, error)| {
+                let error = RowError { row: 0, side: Side::After, column: Some(column), error };
+                self.row_error_of(change, error)
+            })?,
+            RowsKind::Write | RowsKind::Update | RowsKind::Delete => Vec::new(),
+        };
+        let after = Image { image: &row.after, patched: &patched };
+        let result = match kind {
+            RowsKind::Write => self.record(change, Op::Create, None, Some(after), after, None),
+            RowsKind::Delete => self.delete(change, before, None),
+            RowsKind::Update | RowsKind::PartialUpdate if context.key_changed(kind, row) => {
+                self.delete(change, before, Some(("__debezium.newkey", after))).and_then(|()| {
+                    let oldkey = Some(("__debezium.oldkey", before));
+                    self.record(change, Op::Create, None, Some(after), after, oldkey)
+                })
+            }
+            RowsKind::Update if self.config.events.skip_unchanged && context.unchanged(row) => {
+                Ok(())
+            }
+            RowsKind::Update | RowsKind::PartialUpdate => {
+                self.record(change, Op::Update, Some(before), Some(after), after, None)
+            }
+        };
+        match result {
+            Ok(()) => self.close_group(),
+            Err(source) => {
+                self.batch.drop_group();
+                self.convert_failed(change, source)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn convert_failed(
+        &mut self,
+        change: &RowChange<'_, '_>,
+        source: ConvertError,
+    ) -> Result<(), Error> {
+        let error = Error::Convert(Box::new(ConvertFailed {
+            table: (*change.context.id).clone(),
+            file: change.event.file.to_owned(),
+            position: change.event.position,
+            source,
+        }));
+        match self.config.events.on_processing_failure {
+            FailureMode::Fail => Err(error),
+            FailureMode::Warn => {
+                tracing::warn!(error = error.chain(), "row left out");
+                self.note_progress();
+                Ok(())
+            }
+            FailureMode::Skip => {
+                self.note_progress();
+                Ok(())
+            }
+        }
+    }
+
+    fn delete(
+        &mut self,
+        change: &RowChange<'_, '_>,
+        before: Image<'_, '_>,
+        header: Option<(&'static str, Image<'_, '_>)>,
+    ) -> Result<(), ConvertError> {
+        self.record(change, Op::Delete, Some(before), None, before, header)?;
+        if !self.config.events.tombstones {
+            return Ok(());
+        }
+        let context = change.context;
+        let origin = self.row_origin(change);
+        let head =
+            RecordHead { kind: RecordKind::Tombstone, topic: Arc::clone(&context.topic), origin };
+        let identity = self.identity_of(&head, self.batch.open_parts());
+        self.batch.record(head, |record| {
+            write_headers(record, context, header, identity.as_ref())?;
+            write_key(record, context, |column| before.get(column), Origin::Stream)?;
+            json::write_tombstone(record.out());
+            Ok(())
+        })
+    }
+
+    fn record(
+        &mut self,
+        change: &RowChange<'_, '_>,
+        op: Op,
+        before: Option<Image<'_, '_>>,
+        after: Option<Image<'_, '_>>,
+        key: Image<'_, '_>,
+        header: Option<(&'static str, Image<'_, '_>)>,
+    ) -> Result<(), ConvertError> {
+        let context = change.context;
+        let origin = self.row_origin(change);
+        let head =
+            RecordHead { kind: RecordKind::Data(op), topic: Arc::clone(&context.topic), origin };
+        let identity = self.identity_of(&head, self.batch.open_parts());
+        let row = u32::try_from(change.index).unwrap_or(u32::MAX);
+        let block = self.transaction.as_mut().map(|transaction| transaction.next(&context.id));
+        let block = block.as_ref().and_then(|(total_order, data_collection_order)| {
+            self.transaction.as_ref().map(|transaction| TransactionBlock {
+                id: transaction.id(),
+                total_order: *total_order,
+                data_collection_order: *data_collection_order,
+            })
+        });
+        let source = &self.source;
+        self.batch.record(head, |record| {
+            write_headers(record, context, header, identity.as_ref())?;
+            write_key(record, context, |column| key.get(column), Origin::Stream)?;
+            let out = record.out();
+            json::begin_before(out);
+            write_image(context, before, out)?;
+            json::begin_after(out);
+            write_image(context, after, out)?;
+            json::end(source, row, block.as_ref(), op, change.now_ns, out);
+            Ok(())
+        })
+    }
+
+    fn row_origin(&self, change: &RowChange<'_, '_>) -> RecordOrigin {
+        RecordOrigin {
+            table: Arc::clone(&change.context.id),
+            file: Arc::clone(self.tracker.file()),
+            pos: change.event.position,
+            ordinal: self.tracker.rows_events(),
+            row: change.index,
+        }
+    }
+
+    fn row_error_of(&self, change: &RowChange<'_, '_>, error: RowError) -> Error {
+        let name = error.column.and_then(|column| change.context.table.columns.get(column));
+        Error::Row(Box::new(RowFailure {
+            table: (*change.context.id).clone(),
+            row: usize::try_from(change.index).unwrap_or(usize::MAX),
+            column: name.map(|column| column.name.clone()),
+            file: change.event.file.to_owned(),
+            position: change.event.position,
+            error: error.error,
+        }))
+    }
+
+    fn row_error(
+        &self,
+        event: &Event<'_>,
+        map: &TableMap,
+        context: Option<&TableContext>,
+        error: RowError,
+    ) -> Error {
+        let column = error.column.map(|index| {
+            let name = context
+                .and_then(|context| context.table.columns.get(index))
+                .map(|column| column.name.as_str());
+            match name {
+                Some(name) => name.to_owned(),
+                None => format!("number {}", index + 1),
+            }
+        });
+        Error::Row(Box::new(RowFailure {
+            table: TableId::new(map.database(), map.table()),
+            row: error.row,
+            column,
+            file: event.file.to_owned(),
+            position: event.position,
+            error: error.error,
+        }))
+    }
+}
+
+/// One row of an event on its way to its records.
+#[derive(Debug, Clone, Copy)]
+struct RowChange<'c, 'r> {
+    event: &'c Event<'c>,
+    context: &'c Arc<TableContext>,
+    kind: RowsKind,
+    row: &'c Row<'r>,
+    index: u64,
+    now_ns: i64,
+}
+
+/// One side of a row, with the JSON documents that a partial update makes of the other side.
+#[derive(Debug, Clone, Copy)]
+struct Image<'i, 'r> {
+    image: &'i RowImage<'r>,
+    patched: &'i [PatchedDocument],
+}
+
+impl<'i, 'r: 'i> Image<'i, 'r> {
+    fn get(self, column: usize) -> Option<Value<'i>> {
+        let value = self.image.get(column)?;
+        if !matches!(value, Value::JsonDiffs(_)) {
+            return Some(value);
+        }
+        let document = self.patched.iter().find(|document| document.column == column);
+        document.map(|document| Value::JsonText(&document.text))
+    }
+}
+
+/// A JSON document that a partial update made.
+#[derive(Debug)]
+struct PatchedDocument {
+    column: usize,
+    text: Vec<u8>,
+}
+
+/// The documents that the diffs of a partial update make of those in the before image.
+fn patched_documents(row: &Row<'_>) -> Result<Vec<PatchedDocument>, (usize, DecodeError)> {
+    let mut documents = Vec::new();
+    for (column, value) in row.after.iter() {
+        let Value::JsonDiffs(diffs) = value else { continue };
+        let Some(Value::Json(before)) = row.before.get(column) else {
+            return Err((
+                column,
+                DecodeError::Empty { field: "JSON document in the before image" },
+            ));
+        };
+        let mut text = Vec::new();
+        diffs
+            .write_text(before, JsonStyle::Debezium, &mut text)
+            .map_err(|error| (column, error))?;
+        documents.push(PatchedDocument { column, text });
+    }
+    Ok(documents)
+}
+
+/// Takes rows that nobody looks at.
+struct Nothing;
+
+impl<'a> RowSink<'a> for Nothing {
+    fn value(&mut self, _: Side, _: usize, _: Value<'a>) {}
+}
+
+const fn is_skipped(skipped: SkippedOperations, kind: RowsKind) -> bool {
+    match kind {
+        RowsKind::Write => skipped.create,
+        RowsKind::Update | RowsKind::PartialUpdate => skipped.update,
+        RowsKind::Delete => skipped.delete,
+    }
+}
+
+/// Appends the identity as the only header, and ends the headers.
+pub(crate) fn write_identity_header(record: &mut RecordWriter<'_>, identity: Option<&EventId>) {
+    if let Some(identity) = identity {
+        let out = record.out();
+        out.extend_from_slice(b"{\"__holdfast.id\":");
+        write_string(&identity.to_string(), out);
+        out.push(b'}');
+    }
+    record.end_headers();
+}
+
+fn write_headers(
+    record: &mut RecordWriter<'_>,
+    context: &TableContext,
+    header: Option<(&'static str, Image<'_, '_>)>,
+    identity: Option<&EventId>,
+) -> Result<(), ConvertError> {
+    let Some((name, image)) = header else {
+        write_identity_header(record, identity);
+        return Ok(());
+    };
+    let out = record.out();
+    out.extend_from_slice(b"{\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+    context.converter.write_key(|column| image.get(column), Origin::Stream, out)?;
+    if let Some(identity) = identity {
+        out.extend_from_slice(b",\"__holdfast.id\":");
+        write_string(&identity.to_string(), out);
+    }
+    out.push(b'}');
+    record.end_headers();
+    Ok(())
+}
+
+/// Appends the key, `null` where the table has none.
+pub(crate) fn write_key<'a>(
+    record: &mut RecordWriter<'_>,
+    context: &TableContext,
+    image: impl Fn(usize) -> Option<Value<'a>>,
+    origin: Origin,
+) -> Result<(), ConvertError> {
+    let out = record.out();
+    if !context.converter.write_key(image, origin, out)? {
+        out.extend_from_slice(b"null");
+    }
+    record.end_key();
+    Ok(())
+}
+
+fn write_image(
+    context: &TableContext,
+    image: Option<Image<'_, '_>>,
+    out: &mut Vec<u8>,
+) -> Result<(), ConvertError> {
+    match image {
+        Some(image) => context.converter.write_row(|column| image.get(column), Origin::Stream, out),
+        None => {
+            out.extend_from_slice(b"null");
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! Statements: what begins and ends units, and what changes the schema.
+
+use std::sync::Arc;
+
+use holdfast_binlog::event::{Event, Query};
+use holdfast_history::codec::write_table_changes_connect;
+use holdfast_history::ddl::{self, DdlContext, DdlEvent, DdlEventKind, SqlMode, StatementClass};
+use holdfast_history::recover::StreamedStatement;
+use holdfast_history::{HistoryRecord, TableId, Tables};
+
+use super::{Assembler, Step, VERSION};
+use crate::batch::{BatchBuilder, RecordHead, RecordOrigin};
+use crate::charset::decode_statement;
+use crate::config::Config;
+use crate::convert::FailureMode;
+use crate::error::{DdlFailure, Error};
+use crate::format::debezium_json::{self as json, Op, SchemaChange, SourceInfo, SourceTemplate};
+use crate::offset::OffsetPoint;
+use crate::record::RecordKind;
+
+/// A statement that changes the schema, understood and not applied yet.
+#[derive(Debug)]
+pub(crate) struct PendingDdl {
+    /// To be durable before the statement is applied; may be empty.
+    pub(crate) records: Vec<HistoryRecord>,
+    tables: Tables,
+    events: Vec<DdlEvent>,
+    position: u64,
+    end: u64,
+    thread: Option<u64>,
+    /// Whether the records are to be given out: not for a statement that an earlier run had acknowledged.
+    deliver: bool,
+}
+
+impl Assembler {
+    pub(super) fn query(
+        &mut self,
+        event: &Event<'_>,
+        query: &Query<'_>,
+        now_ns: i64,
+    ) -> Result<Step, Error> {
+        let sql = decode_statement(query.sql, query.status.charset.map(|charset| charset.client));
+        let sql = sql.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+        match ddl::classify(sql) {
+            StatementClass::Begin => {
+                if !self.tracker.is_open() {
+                    self.begin(event, Some(query.thread_id.into()))?;
+                }
+                self.tracker.event_done(event.end);
+            }
+            StatementClass::Commit | StatementClass::Rollback => self.close(event.end)?,
+            StatementClass::Xa => {
+                let opens =
+                    sql.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("XA START"));
+                if opens && !self.tracker.is_open() {
+                    self.begin(event, None)?;
+                    self.tracker.event_done(event.end);
+                } else {
+                    self.statement_done(event)?;
+                }
+            }
+            StatementClass::Savepoint | StatementClass::Filtered => self.statement_done(event)?,
+            StatementClass::Dml => {
+                self.statement_change(event, query, sql)?;
+                self.statement_done(event)?;
+            }
+            StatementClass::Ddl | StatementClass::Truncate => {
+                return self.prepare_ddl(event, query, sql, now_ns);
+            }
+        }
+        Ok(Step::Done)
+    }
+
+    /// A statement without effect: inside a unit it counts as an event, alone it is a unit of its own.
+    fn statement_done(&mut self, event: &Event<'_>) -> Result<(), Error> {
+        if self.tracker.is_open() {
+            self.tracker.event_done(event.end);
+            Ok(())
+        } else {
+            self.close(event.end)
+        }
+    }
+
+    fn prepare_ddl(
+        &mut self,
+        event: &Event<'_>,
+        query: &Query<'_>,
+        sql: &str,
+        now_ns: i64,
+    ) -> Result<Step, Error> {
+        if self.tracker.skips_statement() {
+            self.tracker.event_done(event.end);
+            return Ok(Step::Done);
+        }
+        let database = String::from_utf8_lossy(query.schema).into_owned();
+        let replayed = self.guard.is_replay(&StreamedStatement {
+            file: self.tracker.file(),
+            unit_position: self.tracker.announced_at().unwrap_or(event.position),
+            end_position: event.end,
+            ddl: sql,
+        });
+        let context = DdlContext {
+            database: (!database.is_empty()).then(|| database.clone()),
+            sql_mode: SqlMode(query.status.sql_mode.unwrap_or_default()),
+            flavor: self.config.ddl_flavor(),
+            comments: self.config.events.schema_comments,
+            ..DdlContext::default()
+        };
+        let mut tables = self.tables.clone();
+        let events = if replayed {
+            tracing::info!(
+                binlog_file = event.file,
+                binlog_position = event.position,
+                "statement met again: the schema history already has its effect"
+            );
+            Vec::new()
+        } else {
+            match ddl::apply_statement(sql, &context, &mut tables) {
+                Ok(events) => events,
+                Err(error) if self.config.history.skip_unparseable => {
+                    tracing::warn!(
+                        binlog_file = event.file,
+                        binlog_position = event.position,
+                        error = %error,
+                        "statement ignored: it can't be understood"
+                    );
+                    Vec::new()
+                }
+                Err(error) => {
+                    return Err(Error::Ddl(Box::new(DdlFailure {
+                        file: event.file.to_owned(),
+                        position: event.position,
+                        error,
+                        fix: "report the statement, or set schema.history.internal.skip.unparseable.ddl=true if it \
+                              touches no captured table",
+                    })));
+                }
+            }
+        };
+        let events: Vec<DdlEvent> =
+            events.into_iter().filter(|event| self.is_recorded(event)).collect();
+        let mut pending = PendingDdl {
+            records: Vec::new(),
+            tables,
+            events,
+            position: event.position,
+            end: event.end,
+            thread: if self.tracker.is_open() { self.thread } else { None },
+            deliver: !replayed,
+        };
+        let ts_ms = now_ns.div_euclid(1_000_000);
+        let position = self.offset_after_statement(event.end).to_source_offset();
+        pending.records = pending
+            .events
+            .iter()
+            .filter(|event| event.kind != DdlEventKind::Truncate)
+            .map(|event| HistoryRecord {
+                source: self.config.topic_prefix.clone(),
+                position: position.clone(),
+                ts_ms,
+                database_name: event.database.clone(),
+                ddl: Some(event.ddl.clone()),
+                table_changes: event.changes.clone(),
+            })
+            .collect();
+        Ok(Step::Ddl(Box::new(pending)))
+    }
+
+    /// Whether a statement's effect goes into the history and onto the schema-change topic.
+    fn is_recorded(&self, event: &DdlEvent) -> bool {
+        let history = &self.config.history;
+        if event.kind == DdlEventKind::Truncate {
+            return event.tables.iter().any(|table| self.config.tables.captures(table));
+        }
+        if history.only_captured_databases
+            && !event.database.is_empty()
+            && !self.config.tables.databases.includes(&event.database)
+        {
+            return false;
+        }
+        if history.only_captured_tables {
+            return event.kind == DdlEventKind::Set
+                || event
+                    .tables
+                    .iter()
+                    .chain(event.changes.iter().map(|change| change.id()))
+                    .any(|table| self.config.tables.captures(table));
+        }
+        true
+    }
+
+    /// The offset once a statement that ends at byte `end` is done.
+    fn offset_after_statement(&self, end: u64) -> OffsetPoint {
+        let restart = self.tracker.after_statement(end);
+        OffsetPoint { restart, ..self.offset() }
+    }
+
+    /// Applies a statement whose history records are durable, and gives out its records as one group.
+    pub(crate) fn apply_ddl(&mut self, pending: PendingDdl, now_ns: i64) -> Result<(), Error> {
+        let PendingDdl { records: _, tables, events, position, end, thread, deliver } = pending;
+        self.tables = tables;
+        if events.iter().any(|event| !event.changes.is_empty())
+            || events.iter().any(|event| event.kind == DdlEventKind::Database)
+        {
+            self.resolved.clear();
+            self.contexts.clear();
+        }
+        // Cut to milliseconds, as Debezium does for statements.
+        let ts_us = self.event_us.div_euclid(1000) * 1000;
+        let gtid = self.tracker.current_gtid().map(|gtid| gtid.to_string());
+        if deliver {
+            for event in &events {
+                let source = SourceInfo {
+                    version: VERSION,
+                    connector: self.config.connector.connector_name(),
+                    name: &self.config.topic_prefix,
+                    ts_us,
+                    snapshot: "false",
+                    db: &event.database,
+                    table: None,
+                    server_id: self.server_id,
+                    gtid: gtid.as_deref(),
+                    file: self.tracker.file(),
+                    pos: position,
+                    row: 0,
+                    thread,
+                    query: None,
+                };
+                if event.kind == DdlEventKind::Truncate {
+                    if !self.config.events.skipped.truncate {
+                        let origin = self.origin(position, 0);
+                        truncate_record(
+                            &mut self.batch,
+                            event,
+                            &source,
+                            &self.config,
+                            origin,
+                            now_ns,
+                        )?;
+                    }
+                } else if self.config.events.schema_changes {
+                    let origin = self.origin(position, 0);
+                    let topic = Arc::clone(&self.schema_topic);
+                    schema_change_record(&mut self.batch, event, source, topic, origin, now_ns)?;
+                }
+            }
+        }
+        if self.tracker.is_open() {
+            self.tracker.event_done(end);
+        } else {
+            self.tracker.close(end);
+        }
+        self.close_group();
+        Ok(())
+    }
+
+    fn statement_change(
+        &self,
+        event: &Event<'_>,
+        query: &Query<'_>,
+        sql: &str,
+    ) -> Result<(), Error> {
+        let database = String::from_utf8_lossy(query.schema);
+        let target = statement_target(sql, &database);
+        if self.tracker.skips_statement() || !self.config.tables.captures(&target) {
+            return Ok(());
+        }
+        let kind = sql.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
+        let error = Error::StatementChange {
+            kind,
+            table: target.to_string(),
+            file: event.file.to_owned(),
+            position: event.position,
+        };
+        match self.config.events.on_processing_failure {
+            FailureMode::Fail => Err(error),
+            FailureMode::Warn => {
+                tracing::warn!(error = %error, "change left out");
+                Ok(())
+            }
+            FailureMode::Skip => Ok(()),
+        }
+    }
+}
+
+fn truncate_record(
+    batch: &mut BatchBuilder,
+    event: &DdlEvent,
+    source: &SourceInfo<'_>,
+    config: &Config,
+    origin: RecordOrigin,
+    now_ns: i64,
+) -> Result<(), Error> {
+    let Some(table) = event.tables.first() else { return Ok(()) };
+    let source = SourceTemplate::new(&SourceInfo {
+        db: &table.database,
+        table: Some(&table.table),
+        ..*source
+    });
+    let origin = RecordOrigin { table: Arc::new(table.clone()), ..origin };
+    let topic = config
+        .topics
+        .data(table)
+        .map_err(|error| Error::Start(format!("a pattern gives up on {table}: {error}")))?;
+    let head =
+        RecordHead { kind: RecordKind::Data(Op::Truncate), topic: topic.name.into(), origin };
+    batch.record(head, |record| {
+        record.end_headers();
+        record.out().extend_from_slice(b"null");
+        record.end_key();
+        let out = record.out();
+        json::begin_before(out);
+        out.extend_from_slice(b"null");
+        json::begin_after(out);
+        out.extend_from_slice(b"null");
+        json::end(&source, 0, None, Op::Truncate, now_ns, out);
+        Ok(())
+    })
+}
+
+/// Appends a schema-change record to the open group.
+pub(crate) fn schema_change_record(
+    batch: &mut BatchBuilder,
+    event: &DdlEvent,
+    source: SourceInfo<'_>,
+    topic: Arc<str>,
+    origin: RecordOrigin,
+    now_ns: i64,
+) -> Result<(), Error> {
+    let names: Vec<&str> = event.tables.iter().map(|table| table.table.as_str()).collect();
+    let names = names.join(",");
+    let table = match event.kind {
+        DdlEventKind::Database | DdlEventKind::Set => None,
+        DdlEventKind::Create
+        | DdlEventKind::Alter
+        | DdlEventKind::Drop
+        | DdlEventKind::Truncate
+        | DdlEventKind::Other
+        | _ => Some(names.as_str()),
+    };
+    let origin = match event.tables.first() {
+        Some(table) => RecordOrigin { table: Arc::new(table.clone()), ..origin },
+        None => origin,
+    };
+    let change = SchemaChange {
+        source: SourceInfo { table, ..source },
+        ts_ms: now_ns.div_euclid(1_000_000),
+        database: Some(&event.database),
+        ddl: Some(&event.ddl),
+    };
+    let head = RecordHead { kind: RecordKind::SchemaChange, topic, origin };
+    batch.record(head, |record| {
+        record.end_headers();
+        json::write_schema_change_key(&event.database, record.out());
+        record.end_key();
+        let changes = |out: &mut Vec<u8>| write_table_changes_connect(&event.changes, out);
+        json::write_schema_change_value(&change, changes, record.out());
+        Ok(())
+    })
+}
+
+/// The table that an INSERT, UPDATE, DELETE or REPLACE names, as far as its first words tell.
+fn statement_target(sql: &str, database: &str) -> TableId {
+    const SKIPPED: [&str; 12] = [
+        "INSERT",
+        "UPDATE",
+        "DELETE",
+        "REPLACE",
+        "INTO",
+        "FROM",
+        "IGNORE",
+        "LOW_PRIORITY",
+        "HIGH_PRIORITY",
+        "DELAYED",
+        "QUICK",
+        "TABLE",
+    ];
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '(' | ',' | ';');
+    let name = sql
+        .split(is_end)
+        .find(|word| {
+            !word.is_empty() && !SKIPPED.iter().any(|skipped| word.eq_ignore_ascii_case(skipped))
+        })
+        .unwrap_or_default()
+        .replace('`', "");
+    match name.split_once('.') {
+        Some((database, table)) => TableId::new(database, table),
+        None => TableId::new(database, name),
+    }
+}
