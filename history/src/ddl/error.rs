@@ -6,32 +6,34 @@ use crate::schema::TableId;
 
 /// A statement that could not be understood or does not fit the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} at byte {offset} of the statement")]
 pub struct DdlError {
     /// What is wrong.
     pub kind: DdlErrorKind,
     /// Byte offset in the statement's text, zero-based.
     pub offset: usize,
-    /// The table that the statement creates or alters, as far as it was read. An error about a table that
-    /// nobody captures need not stop anything.
+    /// The table that the statement creates or alters, as far as it was read. An error about a table that nobody
+    /// captures need not stop anything.
     pub table: Option<TableId>,
 }
 
 impl DdlError {
     pub(crate) fn at(offset: usize, kind: DdlErrorKind) -> Self {
-        let table = match &kind {
-            DdlErrorKind::UnknownTable { wanted_by: table, .. }
-            | DdlErrorKind::UnknownColumn { table, .. }
-            | DdlErrorKind::DuplicateColumn { table, .. }
-            | DdlErrorKind::NoColumns { table } => Some(table.clone()),
-            DdlErrorKind::TooLong { .. }
-            | DdlErrorKind::TooMany { .. }
-            | DdlErrorKind::Unterminated { .. }
-            | DdlErrorKind::Token
-            | DdlErrorKind::Expected { .. }
-            | DdlErrorKind::NoDatabase { .. } => None,
-        };
-        Self { kind, offset, table }
+        Self { kind, offset, table: None }
+    }
+
+    /// Says which table it is about.
+    pub(crate) fn about(self, table: &TableId) -> Self {
+        Self { table: Some(table.clone()), ..self }
+    }
+}
+
+impl fmt::Display for DdlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {} of the statement", self.kind, self.offset)?;
+        match &self.table {
+            Some(table) => write!(f, " on table {table}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -72,17 +74,13 @@ pub enum DdlErrorKind {
         /// The table.
         table: String,
     },
-    /// The table that another is to be like is not in the model.
+    /// The table that the new one is to be like is not in the model.
     UnknownTable {
         /// The table that is not known.
         table: TableId,
-        /// The table that was to be created.
-        wanted_by: TableId,
     },
     /// A column that a clause names is not in the table.
     UnknownColumn {
-        /// The table.
-        table: TableId,
         /// The column.
         column: String,
         /// The clause.
@@ -90,16 +88,11 @@ pub enum DdlErrorKind {
     },
     /// A column that a clause makes is in the table already.
     DuplicateColumn {
-        /// The table.
-        table: TableId,
         /// The column.
         column: String,
     },
     /// A table that is to be created has no column, as with `CREATE TABLE … SELECT` in statement format.
-    NoColumns {
-        /// The table.
-        table: TableId,
-    },
+    NoColumns,
 }
 
 impl fmt::Display for DdlErrorKind {
@@ -112,21 +105,14 @@ impl fmt::Display for DdlErrorKind {
             Self::Unterminated { what } => write!(f, "{what} without end"),
             Self::Token => f.write_str("not a token of sql"),
             Self::Expected { what, found } => write!(f, "expected {what}, found {found}"),
-            Self::NoDatabase { table } => write!(f, "table {table} without a database"),
-            Self::UnknownTable { table, wanted_by } => {
-                write!(f, "table {table}, which {wanted_by} is to be like, is not known")
+            Self::NoDatabase { table } => write!(f, "no database for table {table}"),
+            Self::UnknownTable { table } => write!(f, "table {table} to be like is not known"),
+            Self::UnknownColumn { column, clause } => {
+                write!(f, "{clause} of unknown column {column}")
             }
-            Self::UnknownColumn { table, column, clause } => {
-                write!(f, "table {table} has no column {column}, named by {clause},")
-            }
-            Self::DuplicateColumn { table, column } => {
-                write!(f, "table {table} already has a column {column},")
-            }
-            Self::NoColumns { table } => {
-                write!(
-                    f,
-                    "table {table} is created without a column list (statement-based logging?)"
-                )
+            Self::DuplicateColumn { column } => write!(f, "second column {column}"),
+            Self::NoColumns => {
+                f.write_str("create without a column list (statement-based logging?)")
             }
         }
     }

@@ -284,7 +284,7 @@ impl<'a> Alteration<'a> {
         };
         self.table.columns.insert(at, column);
         self.origins.insert(at, Some(clause));
-        check_columns(self.table.columns.len(), offset)
+        check_columns(&self.table, offset)
     }
 
     fn refuse_duplicates(&self) -> Result<(), DdlError> {
@@ -307,9 +307,8 @@ impl<'a> Alteration<'a> {
             .next_back()
             .and_then(|at| self.clauses.get(at));
         let offset = clause.or_else(|| self.clauses.first()).map_or(0, |clause| clause.offset);
-        let kind =
-            DdlErrorKind::DuplicateColumn { table: self.old.id.clone(), column: twice.clone() };
-        Err(DdlError::at(offset, kind))
+        let kind = DdlErrorKind::DuplicateColumn { column: twice.clone() };
+        Err(DdlError::at(offset, kind).about(&self.old.id))
     }
 
     fn convert_charset(&mut self) {
@@ -427,11 +426,7 @@ impl<'a> Alteration<'a> {
     }
 
     fn unknown(&self, column: &str, clause: &'static str, offset: usize) -> DdlError {
-        let kind = DdlErrorKind::UnknownColumn {
-            table: self.old.id.clone(),
-            column: column.to_owned(),
-            clause,
-        };
-        DdlError::at(offset, kind)
+        let kind = DdlErrorKind::UnknownColumn { column: column.to_owned(), clause };
+        DdlError::at(offset, kind).about(&self.old.id)
     }
 }

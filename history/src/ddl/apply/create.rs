@@ -34,11 +34,9 @@ impl Scope<'_> {
             match element {
                 Element::Column(definition) => {
                     if table.column(&definition.name).is_some() {
-                        let kind = DdlErrorKind::DuplicateColumn {
-                            table: table.id,
-                            column: definition.name.clone(),
-                        };
-                        return Err(DdlError::at(definition.offset, kind));
+                        let kind =
+                            DdlErrorKind::DuplicateColumn { column: definition.name.clone() };
+                        return Err(DdlError::at(definition.offset, kind).about(&table.id));
                     }
                     let column = column::build(definition, &charsets, self.context.comments);
                     versioned |= definition.system_versioning;
@@ -48,7 +46,7 @@ impl Scope<'_> {
                         table.primary_key = vec![column.name.clone()];
                     }
                     table.columns.push(column);
-                    check_columns(table.columns.len(), definition.offset)?;
+                    check_columns(&table, definition.offset)?;
                 }
                 Element::PrimaryKey(columns) => primary_key = Some(columns.clone()),
                 Element::Unique(columns) => {
@@ -64,10 +62,7 @@ impl Scope<'_> {
             }
         }
         if table.columns.is_empty() {
-            return Err(DdlError::at(
-                create.name.offset,
-                DdlErrorKind::NoColumns { table: table.id },
-            ));
+            return Err(DdlError::at(create.name.offset, DdlErrorKind::NoColumns).about(&table.id));
         }
         if let Some(columns) = primary_key {
             set_primary_key(&mut table, &columns, create.name.offset, false)?;
@@ -91,8 +86,8 @@ impl Scope<'_> {
             return Ok(self.without_effect());
         }
         let Some(like) = self.tables.get(&source_id) else {
-            let kind = DdlErrorKind::UnknownTable { table: source_id, wanted_by: id };
-            return Err(DdlError::at(source.offset, kind));
+            let kind = DdlErrorKind::UnknownTable { table: source_id };
+            return Err(DdlError::at(source.offset, kind).about(&id));
         };
         let table = Table { id, ..Table::clone(like) };
         Ok(self.created(table))

@@ -262,12 +262,10 @@ impl Scope<'_> {
 }
 
 /// Refuses more columns than a server accepts, which bounds the work on names.
-fn check_columns(count: usize, offset: usize) -> Result<(), DdlError> {
-    if count > MAX_COLUMNS {
-        return Err(DdlError::at(
-            offset,
-            DdlErrorKind::TooMany { what: "columns", limit: MAX_COLUMNS },
-        ));
+fn check_columns(table: &Table, offset: usize) -> Result<(), DdlError> {
+    if table.columns.len() > MAX_COLUMNS {
+        let kind = DdlErrorKind::TooMany { what: "columns", limit: MAX_COLUMNS };
+        return Err(DdlError::at(offset, kind).about(&table.id));
     }
     Ok(())
 }
@@ -295,12 +293,8 @@ fn set_primary_key(
             if skip_unknown {
                 continue;
             }
-            let kind = DdlErrorKind::UnknownColumn {
-                table: table.id.clone(),
-                column: name.clone(),
-                clause: "the primary key",
-            };
-            return Err(DdlError::at(offset, kind));
+            let kind = DdlErrorKind::UnknownColumn { column: name.clone(), clause: "PRIMARY KEY" };
+            return Err(DdlError::at(offset, kind).about(&table.id));
         };
         column::set_not_null(column);
         key.push(column.name.clone());
