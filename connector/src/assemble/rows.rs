@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holdfast_binlog::Value;
 use holdfast_binlog::event::Event;
 use holdfast_binlog::event::rows::{RowsEvent, RowsKind};
-use holdfast_binlog::event::table_map::TableMap;
+use holdfast_binlog::event::table_map::{Bitmap, TableMap};
 use holdfast_binlog::row::{Row, RowError, RowImage, RowReader, RowSink, Side};
 use holdfast_binlog::value::JsonStyle;
 use holdfast_binlog::wire::DecodeError;
@@ -53,6 +53,23 @@ impl Assembler {
         };
         if map.column_count() != context.table.columns.len() {
             return self.mismatch(event, rows, map, &context);
+        }
+        if let Some(column) = missing_column(rows)
+            && !self.tracker.skips_row()
+        {
+            let columns = &context.table.columns;
+            let error = Error::PartialImage {
+                table: (*context.id).clone(),
+                column: columns.get(column).map(|column| column.name.clone()).unwrap_or_default(),
+                file: event.file.to_owned(),
+                position: event.position,
+            };
+            match self.config.events.on_processing_failure {
+                FailureMode::Fail => return Err(error),
+                FailureMode::Warn => tracing::warn!(error = %error, "rows left out"),
+                FailureMode::Skip => {}
+            }
+            return self.count_rows(event, rows, map);
         }
         let kind = rows.kind();
         let skipped_operation = is_skipped(self.config.events.skipped, kind);
@@ -416,6 +433,16 @@ struct Nothing;
 
 impl<'a> RowSink<'a> for Nothing {
     fn value(&mut self, _: Side, _: usize, _: Value<'a>) {}
+}
+
+/// The first column that an image of the event does not carry.
+fn missing_column(rows: &RowsEvent<'_>) -> Option<usize> {
+    let incomplete = |columns: Bitmap<'_>| columns.count_ones() < columns.len();
+    let columns = [rows.before_columns(), rows.after_columns()]
+        .into_iter()
+        .flatten()
+        .find(|columns| incomplete(*columns))?;
+    (0..columns.len()).find(|column| !columns.contains(*column))
 }
 
 const fn is_skipped(skipped: SkippedOperations, kind: RowsKind) -> bool {
