@@ -2,4 +2,5 @@
 #![cfg(test)]
 
 mod data;
+mod kills;
 mod servers;

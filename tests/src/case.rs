@@ -207,10 +207,7 @@ impl Case {
     ///
     /// A statement that fails.
     pub fn set_up(&self, server: &Server) -> Result<()> {
-        server.sql(&format!(
-            "DROP DATABASE IF EXISTS {MARKER}; CREATE DATABASE {MARKER}; \
-             CREATE TABLE {MARKER}.marker (id INT PRIMARY KEY); INSERT INTO {MARKER}.marker VALUES (1)"
-        ))?;
+        make_marker(server)?;
         self.script(server, "setup.sql")
     }
 
@@ -397,6 +394,18 @@ pub fn snapshot_end(process: &mut Process) -> Result<usize> {
 /// When it does not come.
 pub fn marker_row(process: &mut Process, id: i64) -> Result<usize> {
     process.wait_for("the marker row", LIMIT, |record| is_marker(record, id))
+}
+
+/// Makes the marker table anew, with row 1, which comes last in the snapshot.
+///
+/// # Errors
+///
+/// A statement that fails.
+pub fn make_marker(server: &Server) -> Result<()> {
+    server.sql(&format!(
+        "DROP DATABASE IF EXISTS {MARKER}; CREATE DATABASE {MARKER}; \
+         CREATE TABLE {MARKER}.marker (id INT PRIMARY KEY); INSERT INTO {MARKER}.marker VALUES (1)"
+    ))
 }
 
 /// Waits until what was acknowledged so far is stored, by sending one more marker row, which must be new: an engine has

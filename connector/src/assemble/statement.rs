@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use holdfast_binlog::event::{Event, Query};
 use holdfast_history::codec::write_table_changes_connect;
-use holdfast_history::ddl::{self, DdlContext, DdlEvent, DdlEventKind, SqlMode, StatementClass};
+use holdfast_history::ddl::{
+    self, DdlContext, DdlError, DdlEvent, DdlEventKind, SqlMode, StatementClass,
+};
 use holdfast_history::recover::StreamedStatement;
 use holdfast_history::{HistoryRecord, TableId, Tables};
 
@@ -117,6 +119,15 @@ impl Assembler {
         } else {
             match ddl::apply_statement(sql, &context, &mut tables) {
                 Ok(events) => events,
+                Err(error) if self.is_of_no_concern(&error) => {
+                    tracing::warn!(
+                        binlog_file = event.file,
+                        binlog_position = event.position,
+                        error = %error,
+                        "statement ignored: it can't be understood, and its table is not captured"
+                    );
+                    Vec::new()
+                }
                 Err(error) if self.config.history.skip_unparseable => {
                     tracing::warn!(
                         binlog_file = event.file,
@@ -164,6 +175,11 @@ impl Assembler {
             })
             .collect();
         Ok(Step::Ddl(Box::new(pending)))
+    }
+
+    /// Whether a statement that can't be understood is about a table that is not captured.
+    fn is_of_no_concern(&self, error: &DdlError) -> bool {
+        error.table.as_ref().is_some_and(|table| !self.config.tables.captures(table))
     }
 
     /// Whether a statement's effect goes into the history and onto the schema-change topic.

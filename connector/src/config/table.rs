@@ -13,8 +13,11 @@ impl Config {
     pub fn column_selection(&self, table: &Table) -> ColumnSelection {
         let names = || table.columns.iter().map(|column| column.name.as_str());
         let kept = |name: &str| self.columns.includes(&table.id, name);
-        let value =
-            names().enumerate().filter(|(_, name)| kept(name)).map(|(index, _)| index).collect();
+        let value = (0..)
+            .zip(&table.columns)
+            .filter(|(_, column)| !column.is_hidden() && kept(&column.name))
+            .map(|(index, _)| index)
+            .collect();
         let key = self
             .key_columns
             .of_table(&table.id, names())
