@@ -9,7 +9,7 @@ use holdfast_history::schema::{Column, DefaultValue};
 use super::column::Rendered;
 use super::datum::Logical;
 use super::error::ConvertFailure;
-use super::numeric::Digits;
+use super::numeric::{self, Digits};
 use super::options::DecimalMode;
 use super::plan::Plan;
 use super::temporal::{self, Day, Moment, WrittenDateTime};
@@ -35,11 +35,16 @@ pub(super) fn convert(plan: &Plan, column: &Column) -> Result<Option<Rendered>, 
             0,
         ),
         Plan::Bool => Logical::Bool(whole(trimmed)? != 0),
+        // The server itself reads one or two digits as 1970 to 2069, and 0000 as the year 0.
+        Plan::Year if trimmed == "0000" => Logical::Int(0),
         Plan::Year => Logical::Int(temporal::adjusted_year(whole(trimmed)?)),
         Plan::Float | Plan::DoubleAsFloat => {
             Logical::Float(truth_as_number(trimmed).parse().map_err(|_| ConvertFailure::Malformed)?)
         }
-        Plan::FloatAsDouble | Plan::Double => Logical::Double(
+        Plan::FloatAsDouble => Logical::Double(numeric::widened(
+            truth_as_number(trimmed).parse().map_err(|_| ConvertFailure::Malformed)?,
+        )),
+        Plan::Double => Logical::Double(
             truth_as_number(trimmed).parse().map_err(|_| ConvertFailure::Malformed)?,
         ),
         Plan::Decimal { scale, mode } => {

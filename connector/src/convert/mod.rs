@@ -40,9 +40,8 @@ pub(crate) use text::Charset;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// A query. Text is in UTF-8, whatever the column's character set, except where that is `binary`; ENUM, SET, UUID
-    /// and addresses are text. FLOAT has six digits, a zero YEAR is 2000, TIMESTAMP has as many fraction digits as it
-    /// needs.
+    /// and addresses are text. FLOAT has six digits, TIMESTAMP has as many fraction digits as it needs.
     Snapshot,
-    /// A rows event. Text is in the column's character set. A zero YEAR is 1900, TIMESTAMP has all its fraction digits.
+    /// A rows event. Text is in the column's character set. TIMESTAMP has all its fraction digits.
     Stream,
 }

@@ -39,6 +39,17 @@ pub(crate) fn six_digits(value: f32) -> f32 {
     if value.is_finite() { format!("{value:.5e}").parse().unwrap_or(value) } else { value }
 }
 
+/// The 64-bit float that is nearest to the shortest text of a 32-bit one: 123.4567 stays 123.4567.
+///
+/// DIFFERS: Debezium keeps the number that the 32 bits hold, 123.45670318603516.
+pub(crate) fn widened(value: f32) -> f64 {
+    if value.is_finite() {
+        format!("{value:e}").parse().unwrap_or_else(|_| f64::from(value))
+    } else {
+        f64::from(value)
+    }
+}
+
 /// A 64-bit float as the nearest 32-bit one, as Debezium does for REAL.
 #[expect(clippy::cast_possible_truncation, reason = "the loss is the reference's behaviour")]
 pub(crate) fn narrowed(value: f64) -> f32 {

@@ -74,7 +74,8 @@ pub struct ConversionOptions {
     pub binary: BinaryMode,
     /// `time.precision.mode`.
     pub time_precision: TimePrecisionMode,
-    /// `enable.time.adjuster`: two-digit years of DATE and DATETIME are read as 1970 to 2069. YEAR always does so.
+    /// `enable.time.adjuster`: two-digit years of DATE and DATETIME are read as 1970 to 2069. YEAR never does: the server has
+    /// done it.
     pub time_adjuster: bool,
     /// Whether TINYINT has the semantic type `int8` instead of `int16` (Debezium 3.7). JSON values are the same.
     pub tinyint_int8: bool,

@@ -228,7 +228,7 @@ fn parameters(plan: &Plan, column: &Column) -> Vec<(&'static str, String)> {
             vec![(SCALE, scale.to_string()), (PRECISION, column.length.unwrap_or(10).to_string())]
         }
         Plan::Bits { .. } => vec![("length", column.length.unwrap_or(1).to_string())],
-        Plan::Enum(labels) | Plan::Set(labels) => vec![("allowed", labels.streamed.join(","))],
+        Plan::Enum(labels) | Plan::Set(labels) => vec![("allowed", labels.allowed.clone())],
         _ => Vec::new(),
     }
 }

@@ -2,7 +2,6 @@
 
 use holdfast_binlog::value::{Date, DateTime, Timestamp};
 
-use super::Origin;
 use super::datum::Logical;
 use super::error::ConvertFailure;
 use super::options::TimePrecisionMode;
@@ -158,13 +157,13 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    /// Reads a date.
+    /// Reads a date. One without a month or a day is a zero date.
     ///
-    /// While streaming, a date with any zero part is a zero date; a snapshot takes a zero year as the year 0
+    /// DIFFERS: a date in the year 0 is a zero date in Debezium while streaming, and a date in a snapshot
     /// (`RowDeserializers#deserializeDate`, `BinlogValueConverters#stringToLocalDate`).
     #[inline]
-    fn read(self, date: Date, origin: Origin) -> Result<Reading, ConvertFailure> {
-        if date.month == 0 || date.day == 0 || (date.year == 0 && origin == Origin::Stream) {
+    fn read(self, date: Date) -> Result<Reading, ConvertFailure> {
+        if date.month == 0 || date.day == 0 {
             return Ok(Reading::Zero);
         }
         let year = i64::from(date.year);
@@ -181,9 +180,8 @@ impl Calendar {
         self,
         date: Date,
         iso: bool,
-        origin: Origin,
     ) -> Result<Option<Logical<'v>>, ConvertFailure> {
-        Ok(match self.read(date, origin)? {
+        Ok(match self.read(date)? {
             Reading::Zero => None,
             Reading::Day(day) => Some(day_in(day, iso)),
             Reading::Epoch => Some(epoch_day(iso)),
@@ -194,9 +192,8 @@ impl Calendar {
         self,
         value: DateTime,
         unit: Unit,
-        origin: Origin,
     ) -> Result<Option<Logical<'v>>, ConvertFailure> {
-        let day = match self.read(value.date, origin)? {
+        let day = match self.read(value.date)? {
             Reading::Zero => return Ok(None),
             Reading::Day(day) => day,
             Reading::Epoch => return Ok(Some(epoch(unit))),

@@ -17,16 +17,15 @@ pub struct JsonBinary<'a>(pub &'a [u8]);
 pub type JsonError = DecodeError;
 
 /// How a document is printed. Both keep the stored order of keys (by length, then by bytes), print integers and
-/// decimals exactly, and leave everything but quotes, backslashes and control characters unescaped.
+/// decimals exactly and doubles as short as they read back, with an exponent from 1e15 on, and leave everything but quotes, backslashes and control characters unescaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JsonStyle {
-    /// As the server prints it: `{"a": 1}`; doubles as short as they read back, with an exponent from 1e15 on; six
-    /// fraction digits in times; other types as `"base64:type15:3q2+7w=="`, with a `\n` after every 76 digits.
+    /// As the server prints it: `{"a": 1}`; six fraction digits in times; other types as `"base64:type15:3q2+7w=="`, with a `\n` after every 76 digits.
     Server,
-    /// As Debezium prints it when streaming: `{"a":1}`; doubles never with an exponent, but below 0.001 and from 1e7 on
-    /// with every digit of the binary number; no trailing zeros in times; other types as base64 alone.
+    /// As Debezium prints it when streaming: `{"a":1}`; no trailing zeros in times; other types as base64 alone.
     ///
-    /// DIFFERS: unsigned numbers from 2^31 on and negative times come out right, which they do not in Debezium 3.6.
+    /// DIFFERS: doubles below 0.001 and from 1e7 on have no exponent there, but every digit of the binary number and no
+    /// `.0`; unsigned numbers from 2^31 on and negative times come out right, which they do not in Debezium 3.6.
     Debezium,
 }
 

@@ -1,4 +1,4 @@
-//! Doubles as text, in both styles.
+//! Doubles as text.
 
 use std::io::Write as _;
 
@@ -9,7 +9,7 @@ use crate::wire::DecodeError;
 /// has neither point nor exponent.
 ///
 /// Source: MySQL 8.4, `my_gcvt` in `strings/dtoa.cc` and `wrapper_to_string` in `sql-common/json_dom.cc`.
-pub(super) fn write_server(double: f64, out: &mut Vec<u8>) -> Result<(), DecodeError> {
+pub(super) fn write_double(double: f64, out: &mut Vec<u8>) -> Result<(), DecodeError> {
     check_finite(double)?;
     if double.is_sign_negative() {
         out.push(b'-');
@@ -44,32 +44,6 @@ pub(super) fn write_server(double: f64, out: &mut Vec<u8>) -> Result<(), DecodeE
         out.push(b'0');
     }
     Ok(())
-}
-
-/// Appends a double as Debezium's `JsonStringFormatter` does: Java's shortest text where that has no exponent, else
-/// every digit of the binary number, without exponent and without `.0`.
-pub(super) fn write_debezium(double: f64, out: &mut Vec<u8>) -> Result<(), DecodeError> {
-    check_finite(double)?;
-    let size = double.abs();
-    if size == 0.0 || (1e-3..1e7).contains(&size) {
-        return write(out, format_args!("{double:?}"));
-    }
-    write(out, format_args!("{double:.0$}", fraction_digits(double)))
-}
-
-/// How many digits after the point the exact decimal form of a finite double has.
-fn fraction_digits(double: f64) -> usize {
-    const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
-    let bits = double.to_bits();
-    let exponent = bits >> MANTISSA_BITS & 0x7ff;
-    let mantissa = bits & ((1 << MANTISSA_BITS) - 1);
-    // The value is `mantissa * 2^(exponent - 1075)`; without its factors of two that is `odd / 2^digits`.
-    let (mantissa, exponent) = match exponent {
-        0 => (mantissa, 1),
-        normal => (mantissa | 1 << MANTISSA_BITS, normal),
-    };
-    let twos = exponent + u64::from(mantissa.trailing_zeros());
-    usize::try_from(1075_u64.saturating_sub(twos)).unwrap_or_default()
 }
 
 /// The shortest digits of a number that is not negative: `first.rest * 10^exponent`.

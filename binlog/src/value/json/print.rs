@@ -37,10 +37,7 @@ impl<'o> Printer<'o> {
                 self.integer(int.unsigned_abs());
             }
             Json::UInt(int) => self.integer(int),
-            Json::Double(double) => match self.style {
-                JsonStyle::Server => number::write_server(double, self.out)?,
-                JsonStyle::Debezium => number::write_debezium(double, self.out)?,
-            },
+            Json::Double(double) => number::write_double(double, self.out)?,
             Json::String(text) => {
                 self.spend(text.len())?;
                 self.string(text)?;

@@ -132,24 +132,25 @@ fn containers_keep_the_stored_order_in_small_and_large_form() {
 }
 
 #[test]
-fn doubles_print_as_each_of_the_two_does() {
+fn doubles_print_as_the_server_does_in_both_styles() {
+    // What Debezium 3.6.3 prints instead, where it differs.
     let tiny = "0.0000000999999999999999954748111825886258685613938723690807819366455078125";
     let table = [
-        (0.0, "0.0", "0.0"),
-        (-0.0, "-0.0", "-0.0"),
-        (1.0, "1.0", "1.0"),
-        (-1.25, "-1.25", "-1.25"),
-        (0.1, "0.1", "0.1"),
-        (0.001, "0.001", "0.001"),
+        (0.0, "0.0", ""),
+        (-0.0, "-0.0", ""),
+        (1.0, "1.0", ""),
+        (-1.25, "-1.25", ""),
+        (0.1, "0.1", ""),
+        (0.001, "0.001", ""),
         (1e-7, "0.0000001", tiny),
         (1e7, "10000000.0", "10000000"),
-        (9_999_999.5, "9999999.5", "9999999.5"),
+        (9_999_999.5, "9999999.5", ""),
         (12_345_678.9, "12345678.9", "12345678.90000000037252902984619140625"),
-        (123_456_789.125, "123456789.125", "123456789.125"),
+        (123_456_789.125, "123456789.125", ""),
         (1e14, "100000000000000.0", "100000000000000"),
         (1e15, "1e15", "1000000000000000"),
         (123_456_789_012_345_678.0, "1.2345678901234568e17", "123456789012345680"),
-        (1_234_567_890_123_456.5, "1234567890123456.5", "1234567890123456.5"),
+        (1_234_567_890_123_456.5, "1234567890123456.5", ""),
         (1.5e21, "1.5e21", "1500000000000000000000"),
         (1e-14, "0.00000000000001", ""),
         (1e-15, "0.000000000000001", ""),
@@ -157,14 +158,10 @@ fn doubles_print_as_each_of_the_two_does() {
         (f64::MAX, "1.7976931348623157e308", ""),
         (5e-324, "5e-324", ""),
     ];
-    for (value, server, debezium) in table {
-        let [first, second] = texts(&document(double(value))).unwrap();
-        assert_eq!(first, server, "{value:e}");
-        if !debezium.is_empty() {
-            assert_eq!(second, debezium, "{value:e}");
-        }
-        assert_eq!(second.parse(), Ok(value));
-        assert!(!second.contains('e'));
+    for (value, text, debezium) in table {
+        assert_eq!(texts(&document(double(value))).unwrap(), [text; 2], "{value:e}");
+        assert_eq!(text.parse(), Ok(value));
+        assert_ne!(text, debezium);
     }
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         assert!(texts(&document(double(value))).is_err());
@@ -410,7 +407,7 @@ proptest! {
     ) {
         let document = [&[kind][..], &bytes].concat();
         if let Ok([_, text]) = texts(&document) {
-            // A double takes the most room for its bytes.
+            // An opaque decimal takes the most room for its bytes.
             prop_assert!(text.len() <= 16 + document.len() * 140);
         }
     }
