@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::assemble::{Assembler, AssemblerStart, Step};
 use crate::batch::Batch;
-use crate::config::{Config, SnapshotMode};
+use crate::config::{Config, GuardrailAction, SnapshotMode};
 use crate::engine::{Committer, EngineState};
 use crate::error::{Error, ErrorClass};
 use crate::offset::{Lineage, OffsetPoint, dump_position, gtids_of, resume_of};
@@ -90,7 +90,22 @@ impl Source {
             ) => offset.snapshot == Some(SnapshotKind::Initial),
             (Some(_), _) => false,
         };
-        let start = if snapshot {
+        let start = if !snapshot && let Some(offset) = &stored {
+            match self.resume(&mut conn, &facts, offset.clone()).await {
+                Err(error @ Error::PositionLost { .. })
+                    if self.config.snapshot.mode == SnapshotMode::WhenNeeded =>
+                {
+                    tracing::warn!(error = error.chain(), "a new snapshot fills the gap");
+                    None
+                }
+                result => Some(result?),
+            }
+        } else {
+            None
+        };
+        let start = if let Some(start) = start {
+            start
+        } else {
             if stored.as_ref().is_some_and(|offset| offset.snapshot.is_some()) {
                 tracing::warn!(
                     "the previous snapshot was cancelled before completion; a new snapshot is taken"
@@ -101,10 +116,8 @@ impl Source {
                 Some(start) => start,
                 None => return Ok(Ended::Stopped),
             }
-        } else {
-            let offset = stored.ok_or(Error::Bug("no snapshot and no offset"))?;
-            self.resume(&mut conn, &facts, offset).await?
         };
+        self.check_guardrail(&start.tables)?;
         if self.config.snapshot.mode == SnapshotMode::InitialOnly {
             return Ok(Ended::Stopped);
         }
@@ -140,6 +153,26 @@ impl Source {
             }
         }
         Ok(())
+    }
+
+    /// `guardrail.collections.max`.
+    fn check_guardrail(&self, tables: &Tables) -> Result<(), Error> {
+        let Some((most, action)) = self.config.guardrail else { return Ok(()) };
+        let captured = tables.iter().filter(|table| self.config.tables.captures(&table.id)).count();
+        if captured <= usize::try_from(most).unwrap_or(usize::MAX) {
+            return Ok(());
+        }
+        let text = format!(
+            "{captured} tables are captured, more than guardrail.collections.max={most}; narrow table.include.list or \
+             raise the limit"
+        );
+        match action {
+            GuardrailAction::Warn => {
+                tracing::warn!("{text}");
+                Ok(())
+            }
+            GuardrailAction::Fail => Err(Error::Start(text)),
+        }
     }
 
     /// Goes on from a stored offset: recovers the definitions, and makes sure that the place is still there.
@@ -182,9 +215,71 @@ impl Source {
             tables = tables.len(),
             "schema history recovered"
         );
-        check_available(conn, facts, &offset, self.tracks_gtids(facts)).await?;
+        self.check_available(conn, facts, &offset).await?;
         let lineage = self.lineage(facts, Some(&offset));
         Ok(StreamStart { offset, tables, guard, lineage })
+    }
+
+    /// Whether the server still has what the offset wants next.
+    async fn check_available(
+        &self,
+        conn: &mut Conn,
+        facts: &ServerFacts,
+        offset: &SourceOffset,
+    ) -> Result<(), Error> {
+        let lost =
+            |what: &str, detail: String| Error::PositionLost { what: what.to_owned(), detail };
+        const FIX: &str = "take a new snapshot (snapshot.mode=when_needed), or set the offset anew";
+        if self.tracks_gtids(facts)
+            && let Some(Gtids::MySql(done)) =
+                gtids_of(offset, facts.flavor == ServerFlavor::MariaDb)?
+            && !done.is_empty()
+        {
+            let done = self.counted(&done);
+            let executed = holdfast_snapshot::log_position(conn, facts.flavor).await?.gtids;
+            let executed = parse_set(executed.as_deref())?;
+            if !done.is_subset_of(&executed) {
+                return Err(lost(
+                    "the server has not executed all transactions that the stored offset has done",
+                    format!(
+                        "it lacks {}; it is another server, was reset, or lags behind; {FIX}",
+                        done.subtract(&executed)
+                    ),
+                ));
+            }
+            let purged = parse_set(holdfast_snapshot::purged_gtids(conn, facts).await?.as_deref())?;
+            let mut needed = self.counted(&executed).subtract(&done);
+            needed.retain(|source, tag| done.has_source(source, tag));
+            let kept = needed.subtract(&purged);
+            if kept != needed {
+                return Err(lost(
+                    "the restart position is no longer on the server",
+                    format!(
+                        "transactions {} were purged from its binary logs; {FIX}",
+                        needed.subtract(&kept)
+                    ),
+                ));
+            }
+            return Ok(());
+        }
+        let files = holdfast_snapshot::binlog_files(conn).await?;
+        match files.iter().find(|file| file.name == offset.file) {
+            None => {
+                let oldest = files.first().map_or("none", |file| file.name.as_str());
+                Err(lost(
+                    "the restart position is no longer on the server",
+                    format!("{} was purged, the oldest binary log is {oldest}; {FIX}", offset.file),
+                ))
+            }
+            Some(file) if offset.pos > file.size => Err(lost(
+                "the restart position is beyond the end of the server's log",
+                format!(
+                    "{} has {} bytes and the offset is at {}: the logs were reset or belong to another server; {FIX}",
+                    file.name, file.size, offset.pos
+                ),
+            )),
+            Some(_) => Ok(()),
+        }
     }
 
     /// The log that we read, as far as the stored offset knows it.
@@ -288,6 +383,7 @@ impl Source {
         let options = StreamOptions { checksum: Some(checksum), ..StreamOptions::default() };
         let mut stream = EventStream::new(offset.file.clone(), options);
         let mut payload = PayloadReader::default();
+        let mut stop = self.stop.clone();
         let mut heartbeat = self.config.events.heartbeat_interval.map(|interval| {
             let mut timer = tokio::time::interval_at(Instant::now() + interval, interval);
             timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -303,9 +399,12 @@ impl Source {
             // Cancel-safe: a dropped `next_event` keeps its bytes, the other branches hold no state.
             let bytes = tokio::select! {
                 biased;
-                _ = self.stop.wait_for(|stop| *stop) => continue,
+                _ = stop.wait_for(|stop| *stop) => continue,
                 () = tick(&mut heartbeat) => {
                     assembler.heartbeat(now_ns())?;
+                    if let Some(query) = &self.config.events.heartbeat_query {
+                        tokio::spawn(heartbeat_query(self.server_options(), query.clone()));
+                    }
                     continue;
                 }
                 bytes = dump.next_event() => bytes?,
@@ -394,7 +493,7 @@ impl Source {
                     let purged = holdfast_snapshot::purged_gtids(&mut conn, facts).await?;
                     // Sources that the offset does not know start behind what was purged of them.
                     let mut start = parse_set(purged.as_deref())?;
-                    start.overlay(&set);
+                    start.overlay(&self.counted(&set));
                     return Ok(DumpStart::Gtids(start));
                 }
                 Some(Gtids::MariaDb(pos)) if !pos.is_empty() => {
@@ -410,6 +509,11 @@ impl Source {
             ))
         })?;
         Ok(DumpStart::Position(BinlogPosition::new(file, dump_position(offset).max(4))))
+    }
+
+    /// The transactions of the sources that count (`gtid.source.includes`, `gtid.source.excludes`).
+    fn counted(&self, set: &GtidSet) -> GtidSet {
+        set.filter(|source| self.config.gtids.sources.includes(&source.to_string()))
     }
 
     pub(crate) fn server_options(&self) -> ServerOptions {
@@ -452,6 +556,17 @@ impl Source {
     }
 }
 
+/// `heartbeat.action.query`, on a connection of its own. A failure is logged: the next heartbeat tries again.
+async fn heartbeat_query(options: ServerOptions, query: String) {
+    let result = async {
+        let mut conn = holdfast_snapshot::connect(&options).await?;
+        holdfast_snapshot::execute(&mut conn, &query).await
+    };
+    if let Err(error) = result.await {
+        tracing::warn!(error = Error::from(error).chain(), "heartbeat.action.query failed");
+    }
+}
+
 /// Waits for the next heartbeat; for ever where there are none.
 async fn tick(timer: &mut Option<tokio::time::Interval>) {
     match timer {
@@ -472,65 +587,6 @@ fn tracker_at(
     let gtids = if track_gtids { gtids_of(offset, mariadb)? } else { None };
     let tracker = TxnTracker::new(offset.file.as_str().into(), offset.pos, gtids);
     Ok(tracker.resuming(resume_of(offset)?))
-}
-
-/// Whether the server still has what the offset wants next.
-async fn check_available(
-    conn: &mut Conn,
-    facts: &ServerFacts,
-    offset: &SourceOffset,
-    track_gtids: bool,
-) -> Result<(), Error> {
-    let lost = |what: &str, detail: String| Error::PositionLost { what: what.to_owned(), detail };
-    const FIX: &str = "take a new snapshot (snapshot.mode=when_needed), or set the offset anew";
-    if track_gtids
-        && let Some(Gtids::MySql(done)) = gtids_of(offset, facts.flavor == ServerFlavor::MariaDb)?
-        && !done.is_empty()
-    {
-        let executed = holdfast_snapshot::log_position(conn, facts.flavor).await?.gtids;
-        let executed = parse_set(executed.as_deref())?;
-        if !done.is_subset_of(&executed) {
-            return Err(lost(
-                "the server has not executed all transactions that the stored offset has done",
-                format!(
-                    "it lacks {}; it is another server, was reset, or lags behind; {FIX}",
-                    done.subtract(&executed)
-                ),
-            ));
-        }
-        let purged = parse_set(holdfast_snapshot::purged_gtids(conn, facts).await?.as_deref())?;
-        let mut needed = executed.subtract(&done);
-        needed.retain(|source, tag| done.has_source(source, tag));
-        let kept = needed.subtract(&purged);
-        if kept != needed {
-            return Err(lost(
-                "the restart position is no longer on the server",
-                format!(
-                    "transactions {} were purged from its binary logs; {FIX}",
-                    needed.subtract(&kept)
-                ),
-            ));
-        }
-        return Ok(());
-    }
-    let files = holdfast_snapshot::binlog_files(conn).await?;
-    match files.iter().find(|file| file.name == offset.file) {
-        None => {
-            let oldest = files.first().map_or("none", |file| file.name.as_str());
-            Err(lost(
-                "the restart position is no longer on the server",
-                format!("{} was purged, the oldest binary log is {oldest}; {FIX}", offset.file),
-            ))
-        }
-        Some(file) if offset.pos > file.size => Err(lost(
-            "the restart position is beyond the end of the server's log",
-            format!(
-                "{} has {} bytes and the offset is at {}: the logs were reset or belong to another server; {FIX}",
-                file.name, file.size, offset.pos
-            ),
-        )),
-        Some(_) => Ok(()),
-    }
 }
 
 /// A file that was made at another time is another log, even under the same name.

@@ -30,7 +30,7 @@ pub use error::{Error, ErrorClass};
 pub use reader::{SnapshotRow, TableReader};
 pub use server::{
     BinlogFileInfo, LogPosition, ServerFacts, ServerFlavor, ServerOptions, binlog_files, connect,
-    facts, log_position, purged_gtids,
+    execute, facts, log_position, purged_gtids,
 };
 pub use snapshotter::{
     LockingMode, SchemaStatement, SnapshotOptions, Snapshotter, show_create_table,

@@ -173,6 +173,17 @@ pub async fn connect(options: &ServerOptions) -> Result<Conn, Error> {
     Ok(conn)
 }
 
+/// Runs a statement and drops what it gives.
+///
+/// # Errors
+///
+/// [`Error::Privilege`], [`Error::Query`].
+pub async fn execute(conn: &mut Conn, statement: &str) -> Result<(), Error> {
+    conn.query_drop(statement)
+        .await
+        .map_err(|error| Error::query("run a statement", "what the statement needs", error))
+}
+
 /// Reads what the server says of itself.
 ///
 /// # Errors

@@ -11,6 +11,7 @@ mod statement;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use holdfast_binlog::event::mariadb::AlterPhase;
 use holdfast_binlog::event::table_map::TableMap;
 use holdfast_binlog::event::{Event, EventData, EventType};
 use holdfast_binlog::row::Row;
@@ -29,6 +30,7 @@ use crate::ack::SharedLedger;
 use crate::batch::{Batch, BatchBuilder, RecordHead, RecordOrigin};
 use crate::config::Config;
 use crate::error::Error;
+use crate::filter::Selection;
 use crate::format::debezium_json::{self as json, SourceTemplate};
 use crate::identity::EventId;
 use crate::offset::{Lineage, OffsetPoint};
@@ -90,6 +92,10 @@ pub(crate) struct Assembler {
     /// When the current file was made, once its format description has come.
     birth: Option<(Arc<str>, u32)>,
     snapshot: Option<SnapshotKind>,
+    /// Whether the rows of the announced or open unit are left out, because its source does not count.
+    filtered: bool,
+    /// Whether the statement of the announced unit has no effect.
+    ignore_statement: bool,
     thread: Option<u64>,
     query: Option<String>,
     gtid_text: String,
@@ -120,6 +126,8 @@ impl Assembler {
             server_id: 0,
             birth,
             snapshot,
+            filtered: false,
+            ignore_statement: false,
             thread: None,
             query: None,
             gtid_text: String::new(),
@@ -171,11 +179,17 @@ impl Assembler {
                     self.event_us = micros;
                     self.gtid_time = true;
                 }
+                self.filtered = gtid.gtid.is_some_and(|gtid| self.is_filtered(&gtid.source));
                 self.tracker.gtid(event.position, id);
             }
             EventData::MariaDbGtid(gtid) => {
                 let id = self.track_gtids.then_some(TransactionGtid::MariaDb(gtid.gtid));
+                self.filtered =
+                    self.is_filtered(&format_args!("{}-{}", gtid.gtid.domain, gtid.gtid.server));
                 self.tracker.gtid(event.position, id);
+                // The first of two logged halves changes nothing yet, and a failed one never does.
+                self.ignore_statement =
+                    matches!(gtid.alter, Some(AlterPhase::Start | AlterPhase::Rollback(_)));
                 if !gtid.is_standalone() {
                     self.begin(event, None)?;
                 }
@@ -313,6 +327,14 @@ impl Assembler {
         self.thread = None;
         self.query = None;
         Ok(())
+    }
+
+    /// Whether rows of transactions of `source` are left out.
+    fn is_filtered(&self, source: &dyn std::fmt::Display) -> bool {
+        let gtids = &self.config.gtids;
+        gtids.filter_rows
+            && gtids.sources != Selection::All
+            && !gtids.sources.includes(&source.to_string())
     }
 
     /// Finds out what a table map stands for.

@@ -31,6 +31,9 @@ impl Assembler {
         now_ns: i64,
     ) -> Result<(), Error> {
         self.tracker.rows_event();
+        if self.filtered {
+            return self.count_rows(event, rows, map);
+        }
         let context = match self.resolve(map)? {
             Resolved::Captured(context) => context,
             Resolved::Ignored => return self.count_rows(event, rows, map),

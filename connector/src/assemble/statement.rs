@@ -43,6 +43,10 @@ impl Assembler {
     ) -> Result<Step, Error> {
         let sql = decode_statement(query.sql, query.status.charset.map(|charset| charset.client));
         let sql = sql.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+        if std::mem::take(&mut self.ignore_statement) {
+            self.statement_done(event)?;
+            return Ok(Step::Done);
+        }
         match ddl::classify(sql) {
             StatementClass::Begin => {
                 if !self.tracker.is_open() {
