@@ -524,10 +524,16 @@ const fn is_numeric(kind: WireType) -> bool {
     )
 }
 
-/// The columns that have a collation (`is_character_type` in `sql/log_event.cc` of either server).
+/// The columns that have a collation (`is_character_type` in `sql/log_event.cc` of either server; logs of MySQL 9.0.1
+/// and 9.7.4 for VECTOR, which only MySQL writes as a type of its own).
 fn is_character(kind: WireType, dialect: Dialect) -> bool {
-    let for_all =
-        matches!(kind, WireType::String { .. } | WireType::VarChar { .. } | WireType::Blob { .. });
+    let for_all = matches!(
+        kind,
+        WireType::String { .. }
+            | WireType::VarChar { .. }
+            | WireType::Blob { .. }
+            | WireType::Vector { .. }
+    );
     let for_mariadb = matches!(
         kind,
         WireType::Geometry { .. }
@@ -578,6 +584,21 @@ mod tests {
         assert_eq!((map.column_count(), map.column(8)), (8, None));
         assert_eq!(map.plan().map(RowPlan::column_count), Ok(8));
         assert!(map.same_as(BODY) && !map.same_as(&BODY[1..]));
+    }
+
+    /// A table of MySQL 9.0.1 with columns BIGINT, VECTOR, TEXT, VECTOR.
+    #[test]
+    fn vectors_count_as_character_columns() {
+        let body = b"\x57\0\0\0\0\0\x01\0\x01d\0\x01t\0\x04\x08\xf2\xfc\xf2\x03\x04\x02\x04\x04\
+            \x02\x05\x3f\x01\xfc\xff\x00\x0d\x02\x02\x04";
+        let map = TableMap::parse(body, TableIdWidth::Six).unwrap();
+        let metadata = map.optional_metadata(Dialect::MySql).unwrap();
+        let found: Vec<_> =
+            metadata.columns.iter().map(|column| (column.collation, column.dimensions)).collect();
+        assert_eq!(
+            found,
+            [(None, None), (Some(63), Some(2)), (Some(255), None), (Some(63), Some(4))]
+        );
     }
 
     #[test]
@@ -664,7 +685,7 @@ mod tests {
         let table: [&[u8]; 9] = [
             b"\x01\x00",
             b"\x01\x02\x00\x00",
-            b"\x02\x03\x08\x02\x09",
+            b"\x02\x03\x08\x03\x09",
             b"\x03\x01\x08",
             b"\x04\x02\x01a",
             b"\x05\x02\x05a",
