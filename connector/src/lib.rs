@@ -6,6 +6,7 @@ mod batch;
 mod charset;
 pub mod config;
 pub mod convert;
+pub mod decode;
 mod engine;
 mod error;
 pub mod filter;

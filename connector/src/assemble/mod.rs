@@ -21,7 +21,7 @@ use holdfast_history::recover::ReplayGuard;
 use holdfast_history::{TableId, Tables};
 
 pub(crate) use context::TableContext;
-pub(crate) use rows::{write_identity_header, write_key};
+pub(crate) use rows::{Image, Nothing, PatchedDocument, write_identity_header, write_key};
 pub(crate) use statement::{PendingDdl, schema_change_record};
 
 use context::Resolved;

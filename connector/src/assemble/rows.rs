@@ -388,13 +388,13 @@ struct RowChange<'c, 'r> {
 
 /// One side of a row, with the JSON documents that a partial update makes of the other side.
 #[derive(Debug, Clone, Copy)]
-struct Image<'i, 'r> {
-    image: &'i RowImage<'r>,
-    patched: &'i [PatchedDocument],
+pub(crate) struct Image<'i, 'r> {
+    pub(crate) image: &'i RowImage<'r>,
+    pub(crate) patched: &'i [PatchedDocument],
 }
 
 impl<'i, 'r: 'i> Image<'i, 'r> {
-    fn get(self, column: usize) -> Option<Value<'i>> {
+    pub(crate) fn get(self, column: usize) -> Option<Value<'i>> {
         let value = self.image.get(column)?;
         if !matches!(value, Value::JsonDiffs(_)) {
             return Some(value);
@@ -406,9 +406,10 @@ impl<'i, 'r: 'i> Image<'i, 'r> {
 
 /// A JSON document that a partial update made.
 #[derive(Debug)]
-struct PatchedDocument {
-    column: usize,
-    text: Vec<u8>,
+pub(crate) struct PatchedDocument {
+    pub(crate) column: usize,
+    /// The document as text.
+    pub(crate) text: Vec<u8>,
 }
 
 /// The documents that the diffs of a partial update make of those in the before image.
@@ -432,7 +433,7 @@ fn patched_documents(row: &Row<'_>) -> Result<Vec<PatchedDocument>, (usize, Deco
 }
 
 /// Takes rows that nobody looks at.
-struct Nothing;
+pub(crate) struct Nothing;
 
 impl<'a> RowSink<'a> for Nothing {
     fn value(&mut self, _: Side, _: usize, _: Value<'a>) {}

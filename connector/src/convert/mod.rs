@@ -34,6 +34,7 @@ pub use options::{
 };
 pub use schema::{FieldSchema, FieldType};
 pub use table::{ColumnSelection, FieldNaming, TableConverter};
+pub(crate) use temporal::Moment;
 pub(crate) use text::Charset;
 
 /// Where a value comes from.

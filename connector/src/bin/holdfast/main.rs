@@ -1,5 +1,6 @@
 //! The `holdfast` command line: arguments, logs, signals and exit codes. What is done is in the library.
 
+mod decode;
 mod exit;
 mod offset;
 mod run;
@@ -26,6 +27,8 @@ struct Arguments {
 enum Command {
     /// Stream changes as JSON lines.
     Run(run::RunArguments),
+    /// Print binlog files.
+    Decode(decode::DecodeArguments),
     /// Show the stored offset.
     Offset {
         #[command(subcommand)]
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
     let result = runtime.block_on(async {
         match arguments.command {
             Command::Run(arguments) => run::run(arguments).await,
+            Command::Decode(arguments) => decode::decode(arguments).await,
             Command::Offset { command: OffsetCommand::Show(arguments) } => {
                 offset::show(arguments).await
             }

@@ -1,0 +1,121 @@
+//! `holdfast decode`: binlog files as JSON lines, as a listing, or as counts.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use holdfast_binlog::{Error as BinlogError, ErrorClass};
+use holdfast_connector::Error;
+use holdfast_connector::decode::{self as log, DecodeError, Definitions, Input, Options};
+use holdfast_history::store::FileHistoryStore;
+
+use crate::exit::{BUG, DATA, Failure, STORAGE, USAGE};
+
+/// `holdfast decode`.
+///
+/// Values in JSON are those of change records with Debezium's default modes, except that a NULL is never replaced by a
+/// default and that a value which can't be converted is an error. Columns that a row image does not carry are left out.
+///
+/// Without a definition, names of columns come from the log where it has them (binlog_row_metadata=FULL), else they are
+/// @1, @2 and so on; numbers are signed and text is UTF-8 unless the log says otherwise, and ENUM and SET without labels
+/// are numbers.
+///
+/// Exit codes: 0 done, 2 usage or an input that can't be opened, 3 a log, statement or history that can't be decoded (what
+/// comes before is printed), 7 a failed read or write.
+#[derive(Debug, Args)]
+pub(crate) struct DecodeArguments {
+    /// Binlog files in the order of the log; `-` is standard input.
+    #[arg(required = true, value_name = "BINLOG_FILE|-")]
+    files: Vec<PathBuf>,
+    /// SQL statements with the definitions of the tables at the start of the first file, such as a dump without data.
+    /// `USE` says which database they are in. DDL in the log moves the definitions on.
+    #[arg(long, value_name = "FILE", conflicts_with = "history")]
+    schema: Option<PathBuf>,
+    /// A schema history file to take the definitions from, as of `--offset`.
+    #[arg(long, value_name = "FILE", requires = "offset")]
+    history: Option<PathBuf>,
+    /// The place in the log that the definitions are needed for: an offset, such as {"file":"binlog.000003","pos":4}.
+    #[arg(long, value_name = "JSON", requires = "history")]
+    offset: Option<String>,
+    /// The topic.prefix of the history's records to use, if it holds those of several sources.
+    #[arg(long, value_name = "NAME", requires = "history")]
+    server: Option<String>,
+    /// How to print it.
+    #[arg(long, value_enum, default_value_t = Format::Json)]
+    format: Format,
+    /// Print from the first event at this byte offset or behind it, in the first file.
+    #[arg(long, value_name = "N")]
+    start_position: Option<u64>,
+    /// Stop before the first event at this byte offset or behind it, in the last file.
+    #[arg(long, value_name = "N")]
+    stop_position: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A line for each row, and for each statement that is more than the begin or end of a transaction.
+    Json,
+    /// All events, for people.
+    Text,
+    /// A line for each file and a total: bytes, events, transactions and rows.
+    Count,
+}
+
+/// Prints the files.
+pub(crate) async fn decode(arguments: DecodeArguments) -> Result<(), Failure> {
+    let definitions = match (&arguments.schema, &arguments.history, &arguments.offset) {
+        (Some(path), _, _) => {
+            let name = path.display().to_string();
+            let text = fs::read_to_string(path)
+                .map_err(|error| Failure::new(USAGE, format!("cannot read {name}: {error}")))?;
+            Definitions::Sql { name, text }
+        }
+        (None, Some(path), Some(offset)) => {
+            let store = FileHistoryStore::open_read_only(path);
+            Definitions::from_history(&store, arguments.server.as_deref(), offset)
+                .await
+                .map_err(failure)?
+        }
+        (None, _, _) => Definitions::Log,
+    };
+    let inputs = arguments.files.into_iter().map(|path| {
+        if path.as_os_str() == "-" {
+            Input::Reader { name: "-".to_owned(), reader: Box::new(io::stdin()) }
+        } else {
+            Input::File(path)
+        }
+    });
+    let options = Options {
+        format: match arguments.format {
+            Format::Json => log::Format::Json,
+            Format::Text => log::Format::Text,
+            Format::Count => log::Format::Count,
+        },
+        start_position: arguments.start_position,
+        stop_position: arguments.stop_position,
+    };
+    log::decode(inputs.collect(), definitions, options, io::stdout().lock()).map_err(failure)
+}
+
+fn failure(error: DecodeError) -> Failure {
+    let code = match &error {
+        DecodeError::Log(Error::Binlog(error @ BinlogError::Io { .. })) => {
+            if error.class() == ErrorClass::Config { USAGE } else { STORAGE }
+        }
+        // A size beyond every limit is damage here.
+        DecodeError::Log(Error::Binlog(_))
+        | DecodeError::Mismatch { .. }
+        | DecodeError::Schema { .. }
+        | DecodeError::History { .. } => DATA,
+        DecodeError::Offset(_) => USAGE,
+        DecodeError::Output(_) => STORAGE,
+        DecodeError::Log(_) | _ => BUG,
+    };
+    if code != BUG {
+        return Failure::new(code, error.chain());
+    }
+    let message = error.chain();
+    // What is no matter of the log has the code that it has everywhere.
+    if let DecodeError::Log(error) = error { error.into() } else { Failure::new(BUG, message) }
+}

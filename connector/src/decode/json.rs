@@ -1,0 +1,123 @@
+//! The format `json`: a line per row, and one per statement.
+
+use holdfast_binlog::event::Event;
+use holdfast_binlog::event::rows::RowsKind;
+use holdfast_binlog::event::table_map::TableMap;
+
+use super::tables::LogTable;
+use super::{Statement, ValueError, base_name};
+use crate::assemble::Image;
+use crate::convert::Origin;
+use crate::format::json::{write_optional_string, write_string, write_u64};
+
+/// Prints rows and statements. What the rows of an event share is rendered once.
+#[derive(Debug, Default)]
+pub(super) struct JsonPrinter {
+    /// `{"file":…,"pos":…,"row":`.
+    head: Vec<u8>,
+    /// `,"ts_ms":…` to `,"before":`.
+    middle: Vec<u8>,
+}
+
+impl JsonPrinter {
+    pub(super) fn begin_rows(
+        &mut self,
+        event: &Event<'_>,
+        gtid: Option<&str>,
+        kind: RowsKind,
+        map: &TableMap,
+    ) {
+        let Self { head, middle } = self;
+        head.clear();
+        write_place(event, head);
+        head.extend_from_slice(b",\"row\":");
+        middle.clear();
+        write_origin(event, gtid, middle);
+        middle.extend_from_slice(match kind {
+            RowsKind::Write => b",\"op\":\"c\",\"database\":",
+            RowsKind::Update | RowsKind::PartialUpdate => b",\"op\":\"u\",\"database\":",
+            RowsKind::Delete => b",\"op\":\"d\",\"database\":",
+        });
+        write_string(map.database(), middle);
+        middle.extend_from_slice(b",\"table\":");
+        write_string(map.table(), middle);
+        middle.extend_from_slice(b",\"before\":");
+    }
+
+    pub(super) fn row(
+        &self,
+        table: &LogTable,
+        index: u64,
+        before: Option<Image<'_, '_>>,
+        after: Option<Image<'_, '_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ValueError> {
+        out.extend_from_slice(&self.head);
+        write_u64(index, out);
+        out.extend_from_slice(&self.middle);
+        write_image(table, before, out)?;
+        out.extend_from_slice(b",\"after\":");
+        write_image(table, after, out)?;
+        out.extend_from_slice(b"}\n");
+        Ok(())
+    }
+
+    pub(super) fn statement(
+        &self,
+        event: &Event<'_>,
+        gtid: Option<&str>,
+        statement: &Statement<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        write_place(event, out);
+        write_origin(event, gtid, out);
+        out.extend_from_slice(b",\"kind\":\"statement\",\"database\":");
+        let database = &*statement.database;
+        write_optional_string((!database.is_empty()).then_some(database), out);
+        out.extend_from_slice(b",\"statement\":");
+        write_string(statement.text(), out);
+        out.extend_from_slice(b"}\n");
+    }
+}
+
+fn write_place(event: &Event<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"file\":");
+    write_string(base_name(event.file), out);
+    out.extend_from_slice(b",\"pos\":");
+    write_u64(event.position, out);
+}
+
+fn write_origin(event: &Event<'_>, gtid: Option<&str>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"ts_ms\":");
+    write_u64(u64::from(event.header.timestamp) * 1000, out);
+    out.extend_from_slice(b",\"server_id\":");
+    write_u64(event.header.server_id.into(), out);
+    out.extend_from_slice(b",\"gtid\":");
+    write_optional_string(gtid, out);
+}
+
+/// Appends the columns that the image carries.
+fn write_image(
+    table: &LogTable,
+    image: Option<Image<'_, '_>>,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueError> {
+    let Some(image) = image else {
+        out.extend_from_slice(b"null");
+        return Ok(());
+    };
+    let mut separator = b'{';
+    for (index, column) in table.columns.iter().enumerate() {
+        let Some(value) = image.get(index) else { continue };
+        out.push(separator);
+        separator = b',';
+        out.extend_from_slice(&column.key);
+        let value = table.plain(value);
+        column.converter.write_json(&value, Origin::Stream, out).map_err(ValueError::Convert)?;
+    }
+    if separator == b'{' {
+        out.push(separator);
+    }
+    out.push(b'}');
+    Ok(())
+}
