@@ -12,18 +12,22 @@ use holdfast_history::store::FileHistoryStore;
 
 use crate::exit::{BUG, DATA, Failure, STORAGE, USAGE};
 
+/// What the long help says beside the arguments.
+const NOTES: &str = "\
+JSON: a row is {file, pos, row, ts_ms, server_id, gtid, op, database, table, before, after}, op being c, u or d; a
+statement is {file, pos, ts_ms, server_id, gtid, kind, database, statement}. Values are those of change records with
+Debezium's default modes, except that a NULL is never replaced by a default and that a value which can't be converted is
+an error. Columns that a row image does not carry are left out.
+
+Without a definition, names of columns come from the log where it has them (binlog_row_metadata=FULL), else they are @1,
+@2 and so on. Numbers are signed and text is UTF-8 unless the log says otherwise; ENUM and SET without labels are numbers.
+
+Exit codes: 0 done, also when the reader of the output closed it; 2 usage, or a file that can't be opened; 3 a log, a
+statement or a history that can't be decoded, after what comes before was printed; 7 a read or write that failed.";
+
 /// `holdfast decode`.
-///
-/// Values in JSON are those of change records with Debezium's default modes, except that a NULL is never replaced by a
-/// default and that a value which can't be converted is an error. Columns that a row image does not carry are left out.
-///
-/// Without a definition, names of columns come from the log where it has them (binlog_row_metadata=FULL), else they are
-/// @1, @2 and so on; numbers are signed and text is UTF-8 unless the log says otherwise, and ENUM and SET without labels
-/// are numbers.
-///
-/// Exit codes: 0 done, 2 usage or an input that can't be opened, 3 a log, statement or history that can't be decoded (what
-/// comes before is printed), 7 a failed read or write.
 #[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
 pub(crate) struct DecodeArguments {
     /// Binlog files in the order of the log; `-` is standard input.
     #[arg(required = true, value_name = "BINLOG_FILE|-")]
@@ -72,6 +76,10 @@ pub(crate) async fn decode(arguments: DecodeArguments) -> Result<(), Failure> {
             Definitions::Sql { name, text }
         }
         (None, Some(path), Some(offset)) => {
+            // A store that is not there has no records; a path that is not there is a mistake.
+            fs::metadata(path).map_err(|error| {
+                Failure::new(USAGE, format!("cannot read {}: {error}", path.display()))
+            })?;
             let store = FileHistoryStore::open_read_only(path);
             Definitions::from_history(&store, arguments.server.as_deref(), offset)
                 .await
