@@ -221,6 +221,41 @@ impl BatchBuilder {
         }
     }
 
+    /// Takes all records out, closed groups and the open one, to be pasted or dropped later.
+    pub(crate) fn take_all(&mut self) -> HeldRecords {
+        self.open_parts = 0;
+        self.open_bytes = 0;
+        let groups = std::mem::take(&mut self.groups).len();
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.retain(|entry| entry.group < groups);
+        HeldRecords { bytes: std::mem::take(&mut self.bytes), entries, groups }
+    }
+
+    /// Appends one group of records that were taken out.
+    pub(crate) fn paste(&mut self, held: &HeldRecords, group: usize, offset_after: OffsetPoint) {
+        for entry in held.entries.iter().filter(|entry| entry.group == group) {
+            let mut copy = |range: &Range<usize>| {
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(held.bytes.get(range.clone()).unwrap_or_default());
+                start..self.bytes.len()
+            };
+            let (headers, key, value) =
+                (copy(&entry.headers), copy(&entry.key), copy(&entry.value));
+            self.entries.push(Entry {
+                kind: entry.kind,
+                topic: Arc::clone(&entry.topic),
+                headers,
+                key,
+                value,
+                origin: entry.origin.clone(),
+                part: entry.part,
+                group: self.groups.len(),
+            });
+            self.open_parts += 1;
+        }
+        self.close_group(offset_after);
+    }
+
     /// Gives the batch out and starts the next one; `None` when there is no complete group.
     pub(crate) fn finish(&mut self) -> Option<Batch> {
         let last = self.groups.last()?.offset_after.clone();
@@ -268,6 +303,21 @@ impl BatchBuilder {
     /// Bytes of text so far.
     pub(crate) const fn size_bytes(&self) -> usize {
         self.bytes.len()
+    }
+}
+
+/// Records that wait outside of any batch, in their groups.
+#[derive(Debug)]
+pub(crate) struct HeldRecords {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+    groups: usize,
+}
+
+impl HeldRecords {
+    /// Number of groups.
+    pub(crate) const fn groups(&self) -> usize {
+        self.groups
     }
 }
 

@@ -105,6 +105,17 @@ pub enum Error {
         /// Position of the event in bytes.
         position: u64,
     },
+    /// An XA transaction was committed whose rows were logged before the place that reading began at.
+    #[error(
+        "the XA transaction that is committed in {file} at {position} was prepared before the place that reading began \
+         at, so its rows are unknown; take a new snapshot while no transaction is prepared"
+    )]
+    UnknownXa {
+        /// Binlog file.
+        file: String,
+        /// Position of the event in bytes.
+        position: u64,
+    },
     /// The server lost changes before they reached the log.
     #[error(
         "the server reports lost changes in {file} at {position} ({message}): the captured tables must be read anew"
@@ -256,6 +267,7 @@ impl Error {
             | Self::Row(_)
             | Self::Convert(_)
             | Self::StatementChange { .. }
+            | Self::UnknownXa { .. }
             | Self::Incident { .. } => ErrorClass::Data,
             Self::DumpEnded => ErrorClass::Transient,
             Self::Bug(_) => ErrorClass::Bug,

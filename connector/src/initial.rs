@@ -165,6 +165,7 @@ impl Source {
             server_id: 0,
             birth: None,
             snapshot: None,
+            held: None,
             lineage: Some(Arc::clone(lineage)),
         };
         let incomplete = OffsetPoint { snapshot: Some(SnapshotKind::Initial), ..complete.clone() };

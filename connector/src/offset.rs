@@ -41,6 +41,8 @@ pub struct OffsetPoint {
     pub birth: Option<u32>,
     /// Set while a snapshot is incomplete.
     pub snapshot: Option<SnapshotKind>,
+    /// Prepared XA transactions whose rows are held, as offsets name them.
+    pub held: Option<Arc<str>>,
     /// The log, when it is known.
     pub lineage: Option<Arc<Lineage>>,
 }
@@ -55,6 +57,7 @@ impl OffsetPoint {
             server_id: 0,
             birth: None,
             snapshot: None,
+            held: None,
             lineage: None,
         }
     }
@@ -70,6 +73,7 @@ impl OffsetPoint {
             unit: unit.gtid.map(|gtid| gtid.to_string()),
             unit_pos: (unit.gtid_position != unit.position).then_some(unit.gtid_position),
             rows: *rows,
+            held: self.held.as_ref().map(ToString::to_string),
             closed: lineage.closed.clone(),
             refresh_head: lineage.refresh_head.clone(),
             ..HoldfastMembers::default()

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use holdfast_binlog::client::{BinlogClient, ClientOptions, DumpStart, Password};
 use holdfast_binlog::event::{ChecksumAlgorithm, EventData, PayloadReader};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
-use holdfast_binlog::txn::{Gtids, TxnTracker};
+use holdfast_binlog::txn::{Gtids, TransactionGtid, TxnTracker};
 use holdfast_binlog::{BinlogPosition, GtidSet};
 use holdfast_history::Tables;
 use holdfast_history::ddl::DdlContext;
@@ -18,7 +18,7 @@ use mysql_async::Conn;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use crate::assemble::{Assembler, AssemblerStart, Step};
+use crate::assemble::{Assembler, AssemblerStart, HeldRef, Step};
 use crate::batch::Batch;
 use crate::config::{Config, GuardrailAction, SnapshotMode};
 use crate::engine::{Committer, EngineState};
@@ -312,7 +312,13 @@ impl Source {
             server_id: offset.server_id.and_then(|id| u32::try_from(id).ok()).unwrap_or_default(),
             birth: offset.holdfast.as_ref().and_then(|ours| ours.birth),
             snapshot: None,
+            held: None,
             lineage: Some(Arc::clone(&lineage)),
+        };
+        let held = held_of(&offset)?;
+        let frontier = OffsetPoint {
+            held: offset.holdfast.as_ref().and_then(|ours| ours.held.as_deref()).map(Into::into),
+            ..frontier
         };
         let mut assembler = Assembler::new(AssemblerStart {
             config: Arc::clone(&self.config),
@@ -322,6 +328,7 @@ impl Source {
             offset: frontier,
             lineage,
             ledger: self.committer.ledger.clone(),
+            held,
             track_gtids,
         });
         let mut failures = 0_u32;
@@ -379,6 +386,9 @@ impl Source {
         };
         let dump_start = self.dump_start(facts, offset, track_gtids).await?;
         let by_position = matches!(dump_start, DumpStart::Position(_));
+        if by_position && let Some(first) = HeldRef::first(&held_of(offset)?) {
+            assembler.catch_up_from(first, dump_position(offset));
+        }
         let mut dump = client.dump(dump_start).await?;
         let options = StreamOptions { checksum: Some(checksum), ..StreamOptions::default() };
         let mut stream = EventStream::new(offset.file.clone(), options);
@@ -494,13 +504,34 @@ impl Source {
                     // Sources that the offset does not know start behind what was purged of them.
                     let mut start = parse_set(purged.as_deref())?;
                     start.overlay(&self.counted(&set));
+                    // Transactions that are prepared and undecided are read again.
+                    for held in held_of(offset)? {
+                        if let Some(TransactionGtid::MySql(gtid)) = held.gtid {
+                            let mut one = GtidSet::new();
+                            one.add(gtid).map_err(|error| Error::Start(error.to_string()))?;
+                            start = start.subtract(&one);
+                        }
+                    }
                     return Ok(DumpStart::Gtids(start));
                 }
-                Some(Gtids::MariaDb(pos)) if !pos.is_empty() => {
+                // A position names no single transactions: those that are held are read again by their place.
+                Some(Gtids::MariaDb(mut pos)) if !pos.is_empty() && held_of(offset)?.is_empty() => {
+                    let sources = &self.config.gtids.sources;
+                    pos.retain(|gtid| {
+                        sources.includes(&format!("{}-{}", gtid.domain, gtid.server))
+                    });
                     return Ok(DumpStart::MariaDbGtids(pos));
                 }
                 Some(_) | None => {}
             }
+        }
+        if let Some(first) = HeldRef::first(&held_of(offset)?) {
+            let file = first.file.parse().map_err(|error| {
+                Error::Start(format!(
+                    "the stored offset's holdfast_held names no binlog file: {error}"
+                ))
+            })?;
+            return Ok(DumpStart::Position(BinlogPosition::new(file, first.position.max(4))));
         }
         let file = offset.file.parse().map_err(|error| {
             Error::Start(format!(
@@ -575,6 +606,16 @@ async fn tick(timer: &mut Option<tokio::time::Interval>) {
         }
         None => std::future::pending().await,
     }
+}
+
+/// Prepared XA transactions that a stored offset names.
+fn held_of(offset: &SourceOffset) -> Result<Vec<HeldRef>, Error> {
+    let text = offset.holdfast.as_ref().and_then(|ours| ours.held.as_deref()).unwrap_or_default();
+    HeldRef::parse_all(text).ok_or_else(|| {
+        Error::Start(
+            "the stored offset's holdfast_held can't be read; restore the offset".to_owned(),
+        )
+    })
 }
 
 /// A tracker at a stored offset.

@@ -4,3 +4,4 @@
 mod data;
 mod kills;
 mod servers;
+mod xa;

@@ -7,15 +7,16 @@
 mod context;
 mod rows;
 mod statement;
+mod xa;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use holdfast_binlog::event::mariadb::AlterPhase;
+use holdfast_binlog::event::mariadb::{AlterPhase, MariaDbGtidEvent};
 use holdfast_binlog::event::table_map::TableMap;
 use holdfast_binlog::event::{Event, EventData, EventType};
 use holdfast_binlog::row::Row;
-use holdfast_binlog::txn::{Opened, TransactionGtid, TxnTracker};
+use holdfast_binlog::txn::{Opened, RestartPoint, TransactionGtid, TxnTracker};
 use holdfast_history::offset::SnapshotKind;
 use holdfast_history::recover::ReplayGuard;
 use holdfast_history::{TableId, Tables};
@@ -23,8 +24,10 @@ use holdfast_history::{TableId, Tables};
 pub(crate) use context::TableContext;
 pub(crate) use rows::{Image, Nothing, PatchedDocument, write_identity_header, write_key};
 pub(crate) use statement::{PendingDdl, schema_change_record};
+pub(crate) use xa::HeldRef;
 
 use context::Resolved;
+use xa::XaState;
 
 use crate::ack::SharedLedger;
 use crate::batch::{Batch, BatchBuilder, RecordHead, RecordOrigin};
@@ -62,6 +65,8 @@ pub(crate) struct AssemblerStart {
     pub(crate) offset: OffsetPoint,
     pub(crate) lineage: Arc<Lineage>,
     pub(crate) ledger: SharedLedger,
+    /// Prepared XA transactions that the offset names.
+    pub(crate) held: Vec<HeldRef>,
     /// Whether GTIDs are recorded: the server has them and nobody said to ignore them.
     pub(crate) track_gtids: bool,
 }
@@ -101,14 +106,24 @@ pub(crate) struct Assembler {
     gtid_text: String,
     gtid_of_text: Option<TransactionGtid>,
     transaction: Option<Transaction>,
+    xa: XaState,
     row: Row<'static>,
     source: SourceTemplate,
 }
 
 impl Assembler {
     pub(crate) fn new(start: AssemblerStart) -> Self {
-        let AssemblerStart { config, tables, guard, tracker, offset, lineage, ledger, track_gtids } =
-            start;
+        let AssemblerStart {
+            config,
+            tables,
+            guard,
+            tracker,
+            offset,
+            lineage,
+            ledger,
+            held,
+            track_gtids,
+        } = start;
         let lineage_name = lineage.name();
         let snapshot = offset.snapshot;
         let birth = offset.birth.map(|birth| (Arc::clone(&offset.restart.unit.file), birth));
@@ -133,6 +148,7 @@ impl Assembler {
             gtid_text: String::new(),
             gtid_of_text: None,
             transaction: None,
+            xa: XaState::from_offset(held),
             row: Row::new(),
             source: SourceTemplate::default(),
             config,
@@ -150,6 +166,9 @@ impl Assembler {
     pub(crate) fn handle(&mut self, event: &Event<'_>, now_ns: i64) -> Result<Step, Error> {
         if event.header.server_id != 0 && !event.header.is_artificial() {
             self.server_id = event.header.server_id;
+        }
+        if self.catches_up(event, now_ns)? {
+            return Ok(Step::Done);
         }
         let step = self.dispatch(event, now_ns)?;
         if !self.gtid_time && event.header.timestamp != 0 {
@@ -179,11 +198,13 @@ impl Assembler {
                     self.event_us = micros;
                     self.gtid_time = true;
                 }
+                self.replays(event, id);
                 self.filtered = gtid.gtid.is_some_and(|gtid| self.is_filtered(&gtid.source));
                 self.tracker.gtid(event.position, id);
             }
             EventData::MariaDbGtid(gtid) => {
                 let id = self.track_gtids.then_some(TransactionGtid::MariaDb(gtid.gtid));
+                self.replays(event, id);
                 self.filtered =
                     self.is_filtered(&format_args!("{}-{}", gtid.gtid.domain, gtid.gtid.server));
                 self.tracker.gtid(event.position, id);
@@ -191,7 +212,11 @@ impl Assembler {
                 self.ignore_statement =
                     matches!(gtid.alter, Some(AlterPhase::Start | AlterPhase::Rollback(_)));
                 if !gtid.is_standalone() {
-                    self.begin(event, None)?;
+                    let prepared = gtid.flags & MariaDbGtidEvent::XA_PREPARED != 0;
+                    self.begin(event, None, !prepared)?;
+                    if let Some(xid) = gtid.xid.filter(|_| prepared) {
+                        self.xa_started(event, xid.to_string());
+                    }
                 }
             }
             EventData::Query(query) => return self.query(event, query, now_ns),
@@ -200,7 +225,7 @@ impl Assembler {
             }
             EventData::Rows { rows, table } => self.rows(event, rows, table, now_ns)?,
             EventData::Xid(_) => self.close(event.end)?,
-            EventData::XaPrepare(_) => self.close(event.end)?,
+            EventData::XaPrepare(prepare) => self.xa_prepared(event.end, prepare.one_phase)?,
             EventData::RowsQuery(text) if self.config.events.query => {
                 self.query = Some(String::from_utf8_lossy(text).into_owned());
             }
@@ -241,7 +266,8 @@ impl Assembler {
         Ok(Step::Done)
     }
 
-    fn begin(&mut self, event: &Event<'_>, thread: Option<u64>) -> Result<(), Error> {
+    /// A unit opens. `marked`: it has BEGIN and END records, where those are wanted.
+    fn begin(&mut self, event: &Event<'_>, thread: Option<u64>, marked: bool) -> Result<(), Error> {
         let was_resuming = self.tracker.is_resuming();
         let opened = self.tracker.begin(event.position);
         if opened == Opened::Mismatch {
@@ -269,7 +295,7 @@ impl Assembler {
         }
         self.thread = thread;
         self.query = None;
-        if self.config.events.transaction_metadata {
+        if marked && self.config.events.transaction_metadata {
             let id = match self.tracker.current_gtid() {
                 Some(gtid) => gtid.to_string(),
                 None => format!("file={},pos={}", self.tracker.file(), event.position),
@@ -385,6 +411,9 @@ impl Assembler {
 
     /// A sign of life: a group of one part whose offset is the stream's position.
     pub(crate) fn heartbeat(&mut self, now_ns: i64) -> Result<(), Error> {
+        if self.xa.is_open() || self.xa.is_replaying() {
+            return Ok(());
+        }
         let position = self.tracker.restart_point().unit.position;
         let head = RecordHead {
             kind: RecordKind::Heartbeat,
@@ -406,7 +435,13 @@ impl Assembler {
     fn close_group(&mut self) {
         let offset = self.offset();
         self.batch.close_group(offset);
-        if self.config.queue.is_full(self.batch.len(), self.batch.size_bytes())
+        self.finish_full();
+    }
+
+    /// Sets a full batch aside; the records of an open XA unit stay together.
+    fn finish_full(&mut self) {
+        if !self.xa.is_open()
+            && self.config.queue.is_full(self.batch.len(), self.batch.size_bytes())
             && let Some(batch) = self.batch.finish()
         {
             self.ready.push_back(batch);
@@ -415,6 +450,9 @@ impl Assembler {
 
     /// Notes that the stream went on without a record.
     fn note_progress(&mut self) {
+        if self.xa.is_open() || self.xa.is_replaying() {
+            return;
+        }
         let offset = self.offset();
         self.batch.advance(offset);
     }
@@ -427,6 +465,7 @@ impl Assembler {
 
     /// The log is read over a new connection, from where `tracker` is. Definitions and what was assembled stay.
     pub(crate) fn reconnect(&mut self, tracker: TxnTracker) {
+        self.xa_reconnected();
         self.tracker = tracker;
         self.resolved.clear();
         self.thread = None;
@@ -442,12 +481,18 @@ impl Assembler {
 
     /// Takes what there is, full or not.
     pub(crate) fn take_batch(&mut self) -> Option<Batch> {
-        self.ready.pop_front().or_else(|| self.batch.finish())
+        let ready = self.ready.pop_front();
+        if ready.is_some() || self.xa.is_open() { ready } else { self.batch.finish() }
     }
 
     /// The offset with everything handled so far done.
     pub(crate) fn offset(&self) -> OffsetPoint {
-        let restart = self.tracker.restart_point().clone();
+        let tracker = self.xa.suspended().unwrap_or(&self.tracker);
+        let mut restart = tracker.restart_point().clone();
+        if self.xa.is_open() && !self.xa.is_replaying() {
+            // Nothing of a unit whose outcome is not known counts as done.
+            restart = RestartPoint { events: 0, event_row: 0, rows: 0, ..restart };
+        }
         let birth = self
             .birth
             .as_ref()
@@ -459,6 +504,7 @@ impl Assembler {
             ts_sec: (self.event_us != 0).then(|| self.event_us.div_euclid(1_000_000)),
             server_id: self.server_id,
             snapshot: self.snapshot,
+            held: self.xa.text().cloned(),
             lineage: Some(Arc::clone(&self.lineage)),
         }
     }

@@ -10,6 +10,7 @@ use holdfast_history::ddl::{
 use holdfast_history::recover::StreamedStatement;
 use holdfast_history::{HistoryRecord, TableId, Tables};
 
+use super::xa::xid_of;
 use super::{Assembler, Step, VERSION};
 use crate::batch::{BatchBuilder, RecordHead, RecordOrigin};
 use crate::charset::decode_statement;
@@ -50,21 +51,12 @@ impl Assembler {
         match ddl::classify(sql) {
             StatementClass::Begin => {
                 if !self.tracker.is_open() {
-                    self.begin(event, Some(query.thread_id.into()))?;
+                    self.begin(event, Some(query.thread_id.into()), true)?;
                 }
                 self.tracker.event_done(event.end);
             }
             StatementClass::Commit | StatementClass::Rollback => self.close(event.end)?,
-            StatementClass::Xa => {
-                let opens =
-                    sql.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("XA START"));
-                if opens && !self.tracker.is_open() {
-                    self.begin(event, None)?;
-                    self.tracker.event_done(event.end);
-                } else {
-                    self.statement_done(event)?;
-                }
-            }
+            StatementClass::Xa => self.xa_statement(event, sql)?,
             StatementClass::Savepoint | StatementClass::Filtered => self.statement_done(event)?,
             StatementClass::Dml => {
                 self.statement_change(event, query, sql)?;
@@ -75,6 +67,24 @@ impl Assembler {
             }
         }
         Ok(Step::Done)
+    }
+
+    fn xa_statement(&mut self, event: &Event<'_>, sql: &str) -> Result<(), Error> {
+        if let Some(xid) = xid_of(sql, "XA START ") {
+            if !self.tracker.is_open() {
+                self.begin(event, None, false)?;
+                self.xa_started(event, xid.to_owned());
+            }
+            self.tracker.event_done(event.end);
+            return Ok(());
+        }
+        if let Some(xid) = xid_of(sql, "XA COMMIT ") {
+            return self.xa_committed(event, xid);
+        }
+        if let Some(xid) = xid_of(sql, "XA ROLLBACK ") {
+            return self.xa_rolled_back(event, xid);
+        }
+        self.statement_done(event)
     }
 
     /// A statement without effect: inside a unit it counts as an event, alone it is a unit of its own.
