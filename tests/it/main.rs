@@ -1,7 +1,10 @@
 //! Tests on real servers. One file per subject; servers are shared where the subject allows.
 #![cfg(test)]
 
+mod cases;
 mod data;
+mod goldens;
 mod kills;
+mod restarts;
 mod servers;
 mod xa;

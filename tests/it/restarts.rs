@@ -36,7 +36,11 @@ fn every_prefix(name: &str) {
     case::settle(&mut first, &server, 2).unwrap();
     first.kill().unwrap();
     let all = transaction(first.records());
-    assert_eq!(all.len(), usize::from(RECORDS) + 1, "the marker update and 39 records after {snapshot} of the snapshot");
+    assert_eq!(
+        all.len(),
+        usize::from(RECORDS) + 1,
+        "the marker update and 39 records after {snapshot} of the snapshot"
+    );
     let expected = all.get(1..).unwrap();
     let stored = std::fs::read(files.join("offsets.dat")).unwrap();
 

@@ -2,6 +2,7 @@ import io.debezium.engine.ChangeEvent;
 import io.debezium.engine.DebeziumEngine;
 import io.debezium.engine.Header;
 import io.debezium.engine.format.Json;
+import io.debezium.engine.format.KeyValueHeaderChangeEventFormat;
 import io.debezium.engine.spi.OffsetCommitPolicy;
 import java.io.BufferedWriter;
 import java.io.IOException;
@@ -27,6 +28,10 @@ import java.util.concurrent.atomic.AtomicLong;
  * failed; its error is on stderr.
  */
 public final class Reference {
+    /** Without a format of their own, headers are left out. */
+    private static final KeyValueHeaderChangeEventFormat<Json, Json, Json> FORMAT =
+        KeyValueHeaderChangeEventFormat.of(Json.class, Json.class, Json.class);
+
     private final Map<String, String> arguments;
     private final BufferedWriter out;
     private final AtomicLong lastRecord = new AtomicLong();
@@ -59,7 +64,7 @@ public final class Reference {
         try (Reader in = Files.newBufferedReader(Path.of(arguments.get("--config")), StandardCharsets.UTF_8)) {
             properties.load(in);
         }
-        DebeziumEngine<ChangeEvent<String, String>> engine = DebeziumEngine.create(Json.class)
+        DebeziumEngine<ChangeEvent<String, String>> engine = DebeziumEngine.create(FORMAT)
             .using(properties)
             .using(OffsetCommitPolicy.always())
             .notifying(this::batch)

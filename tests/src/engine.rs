@@ -75,6 +75,7 @@ impl Properties {
             ("schema.history.internal.store.only.captured.databases.ddl", "true".to_owned()),
             ("key.converter.schemas.enable", "false".to_owned()),
             ("value.converter.schemas.enable", "false".to_owned()),
+            ("header.converter.schemas.enable", "false".to_owned()),
             ("include.schema.changes", "true".to_owned()),
             ("tombstones.on.delete", "false".to_owned()),
         ];

@@ -1,5 +1,6 @@
-//! Runs case folders: `case FOLDER... [--engine holdfast|reference|both]` (default: holdfast).
+//! Runs case folders: `case FOLDER... [--engine holdfast|reference|both] [--print]` (default: holdfast).
 //!
+//! `--print` prints what comes, in the form of `expect.jsonl`, and compares nothing (stream cases).
 //! A folder may be given by its number alone (`case 080`). The first difference is printed; the files of a failed run
 //! stay under `target/holdfast-tests`. Exit code 1 when a case did not give the right outcome.
 
@@ -9,11 +10,12 @@ use std::process::ExitCode;
 use holdfast_tests::case::Case;
 use holdfast_tests::engine::Engine;
 use holdfast_tests::server::{Server, shared};
-use holdfast_tests::{Failure, Result, paths};
+use holdfast_tests::{Failure, Result, expect, golden, paths};
 
 fn main() -> Result<ExitCode> {
     let mut engines = vec![Engine::Holdfast];
     let mut cases = Vec::new();
+    let mut print = false;
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         if arg == "--engine" {
@@ -27,6 +29,8 @@ fn main() -> Result<ExitCode> {
                     )));
                 }
             };
+        } else if arg == "--print" {
+            print = true;
         } else {
             cases.push(Case::load(folder(&arg)?)?);
         }
@@ -37,6 +41,14 @@ fn main() -> Result<ExitCode> {
     let mut failed = 0;
     for case in &cases {
         for &engine in &engines {
+            if print {
+                for record in
+                    golden::capture(case, &*shared(&case.server())?, &[engine])?.iter().flatten()
+                {
+                    println!("{}", expect::simplify(record));
+                }
+                continue;
+            }
             match run(case, engine) {
                 Ok(()) => println!("case {} with {} ... ok", case.name(), engine.name()),
                 Err(error) => {
