@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::case::{self, Case, MARKER};
 use crate::engine::{Engine, Process, Record, RunOptions};
-use crate::json::Json;
+use crate::json::{Difference, Json};
 use crate::normalise::{self, Golden};
 use crate::server::{Flavour, Server};
 use crate::{Context, Failure, Result, paths};
@@ -171,44 +171,46 @@ fn expected_path(case: &Case) -> PathBuf {
 ///
 /// # Errors
 ///
-/// The first difference, with its record.
+/// The differences that are not listed, [`SHOWN`] of them, and the first pair of records.
 pub fn compare(case: &Case, debezium: &[Json], holdfast: &[Json]) -> Result<()> {
     let mut listed = Differences::read(&case.folder().join("differs.md"))?;
-    for (index, theirs) in debezium.iter().enumerate() {
+    let mut found: Vec<String> = Vec::new();
+    let mut first = None;
+    if debezium.len() != holdfast.len() {
+        found.push(format!(
+            "{} records from Debezium, {} from Holdfast",
+            debezium.len(),
+            holdfast.len()
+        ));
+    }
+    for (index, ours) in holdfast.iter().enumerate() {
+        let Some(original) = debezium.get(index) else { break };
         let number = index + 1;
-        let Some(ours) = holdfast.get(index) else {
-            return Err(Failure::new(format!(
-                "record {number} of {} is missing: {theirs}",
-                debezium.len()
-            )));
-        };
-        let mut theirs = theirs.clone();
-        while let Some(difference) = theirs.difference(ours) {
-            let allowed =
-                listed.take(number, &difference.path, &difference.left, &difference.right);
-            let slot = if allowed { theirs.at_path_mut(&difference.path) } else { None };
-            match (slot, Json::parse(&difference.right)) {
-                (Some(slot), Ok(value)) => *slot = value,
-                _ => {
-                    return Err(Failure::new(format!(
-                        "record {number} of {} differs at {}\n  debezium: {}\n  holdfast: {}\nthe records:\n  debezium: {theirs}\n  holdfast: {ours}",
-                        debezium.len(),
-                        difference.path,
-                        difference.left,
-                        difference.right
-                    )));
-                }
+        let mut theirs = original.clone();
+        while let Some(Difference { path, left, right }) = theirs.difference(ours) {
+            if !listed.take(number, &path, &left, &right) {
+                found.push(format!("record {number} {path}: Debezium {left}, Holdfast {right}"));
+                first.get_or_insert_with(|| format!("debezium: {original}\nholdfast: {ours}"));
+            }
+            if !theirs.take_over(ours, &path) {
+                break;
             }
         }
     }
-    if let Some(extra) = holdfast.get(debezium.len()) {
-        return Err(Failure::new(format!(
-            "more than the {} records of Debezium: {extra}",
-            debezium.len()
-        )));
+    if found.is_empty() {
+        return listed.none_left();
     }
-    listed.none_left()
+    let mut text = format!("{} differences that differs.md does not list:\n", found.len());
+    for line in found.iter().take(SHOWN) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{line}");
+    }
+    text.push_str(&first.unwrap_or_default());
+    Err(Failure::new(text))
 }
+
+/// How many differences a message shows.
+const SHOWN: usize = 20;
 
 /// The table of `differs.md`: `| record | path | Debezium | Holdfast | reason |`, the record one-based, values as JSON
 /// in backquotes.

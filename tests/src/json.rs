@@ -129,7 +129,7 @@ impl Json {
     /// The value at a path as [`Difference`] spells it, to change it.
     pub fn at_path_mut(&mut self, path: &str) -> Option<&mut Self> {
         let mut value = self;
-        for step in path.split('.') {
+        for step in path.split('.').filter(|step| !step.is_empty()) {
             value = match value {
                 Self::Array(elements) => elements.get_mut(step.parse::<usize>().ok()?)?,
                 Self::Object(members) => {
@@ -139,6 +139,45 @@ impl Json {
             };
         }
         Some(value)
+    }
+
+    /// Makes the place of a [`Difference`] equal to `other`: its value, or the names of its members. False when that
+    /// cannot be done, because the members are of another number.
+    pub fn take_over(&mut self, other: &Self, path: &str) -> bool {
+        let Some(parent) = path.strip_suffix("(members)") else {
+            let value = other.at_path(path).cloned();
+            return match (self.at_path_mut(path), value) {
+                (Some(slot), Some(value)) => {
+                    *slot = value;
+                    true
+                }
+                _ => false,
+            };
+        };
+        let parent = parent.trim_end_matches('.');
+        match (self.at_path_mut(parent), other.at_path(parent)) {
+            (Some(Self::Object(mine)), Some(Self::Object(theirs)))
+                if mine.len() == theirs.len() =>
+            {
+                for (index, (name, _)) in mine.iter_mut().enumerate() {
+                    if let Some((other, _)) = theirs.get(index) {
+                        name.clone_from(other);
+                    }
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The value at a path as [`Difference`] spells it.
+    #[must_use]
+    pub fn at_path(&self, path: &str) -> Option<&Self> {
+        path.split('.').filter(|step| !step.is_empty()).try_fold(self, |value, step| match value {
+            Self::Array(elements) => elements.get(step.parse::<usize>().ok()?),
+            Self::Object(_) => value.get(step),
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => None,
+        })
     }
 
     /// The first place where `self` and `other` differ, in reading order.
