@@ -23,6 +23,9 @@ macro_rules! cases {
 cases! {
     json_doubles = "001-json-doubles",
     json_partial_update = "003-json-partial-update",
+    old_dates_and_year_zero = "005-old-dates-and-year-zero",
+    enum_set_literals = "015-enum-set-literals",
+    reset_binlogs_same_server = "091-reset-binlogs-same-server",
     fraction_digits = "007-fraction-digits",
     unsigned_integers = "009-unsigned-integers",
     bit_fields = "011-bit-fields",
