@@ -151,7 +151,9 @@ impl Engine {
                 self.batches.close();
                 Err(error)
             }
-            None => Ok(None),
+            None if *self.control.state.borrow() == EngineState::Stopped => Ok(None),
+            // The reader's last act is to say that it stopped.
+            None => Err(Error::Bug("the task that reads the server has panicked")),
         }
     }
 

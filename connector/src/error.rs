@@ -17,8 +17,10 @@ pub enum Error {
     #[error(transparent)]
     Config(#[from] ConfigErrors),
     /// The server is not set up for change data capture.
-    #[error("the server can't be captured: {what}; {fix}")]
+    #[error("the server at {endpoint} can't be captured: {what}; {fix}")]
     Server {
+        /// Its host and port.
+        endpoint: String,
         /// What is in the way.
         what: String,
         /// What to do about it.
@@ -30,12 +32,15 @@ pub enum Error {
     /// The log could not be read or decoded.
     #[error(transparent)]
     Binlog(#[from] holdfast_binlog::Error),
+    /// The replication connection could not be made, or ended.
+    #[error(transparent)]
+    Dump(#[from] Box<DumpFailure>),
     /// The schema history could not be read or written.
     #[error(transparent)]
     History(#[from] holdfast_history::Error),
     /// The live server could not be read.
     #[error(transparent)]
-    Snapshot(#[from] holdfast_snapshot::Error),
+    Snapshot(Box<holdfast_snapshot::Error>),
     /// The offset could not be read or written.
     #[error(transparent)]
     OffsetStore(#[from] OffsetStoreError),
@@ -56,7 +61,8 @@ pub enum Error {
     /// A row came of a captured table whose definition is not known.
     #[error(
         "Encountered change event for table {table} whose schema isn't known to this connector, in {file} at \
-         {position}; the schema history lacks its definition"
+         {position}; the schema history lacks its definition, as it does \
+         when the user had no right to SELECT from the table at the time of the snapshot"
     )]
     UnknownTable {
         /// The table.
@@ -174,6 +180,22 @@ pub struct Mismatch {
     pub model: String,
 }
 
+/// Which connection reads the log, and why it does not.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot read the binary log of {endpoint} as user '{user}' with server id {server_id} (database.server.id)"
+)]
+pub struct DumpFailure {
+    /// Host and port of the server.
+    pub endpoint: String,
+    /// Login name.
+    pub user: String,
+    /// Our id as a replica.
+    pub server_id: u32,
+    /// What the server or the network says.
+    pub source: holdfast_binlog::Error,
+}
+
 /// A row that could not be read, and where it is.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read row {row} of {table}{} in {file} at {position}: {error}", of_column(.column))]
@@ -230,19 +252,20 @@ pub enum ErrorClass {
     Bug,
 }
 
+impl From<holdfast_snapshot::Error> for Error {
+    fn from(error: holdfast_snapshot::Error) -> Self {
+        Self::Snapshot(error.into())
+    }
+}
+
 impl Error {
     /// What the caller can do.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Config(_) | Self::Server { .. } | Self::Start(_) => ErrorClass::Config,
-            Self::Binlog(error) => match error.class() {
-                holdfast_binlog::ErrorClass::Transient => ErrorClass::Transient,
-                holdfast_binlog::ErrorClass::Purged => ErrorClass::Purged,
-                holdfast_binlog::ErrorClass::Config => ErrorClass::Config,
-                holdfast_binlog::ErrorClass::Bug => ErrorClass::Bug,
-                holdfast_binlog::ErrorClass::Data | _ => ErrorClass::Data,
-            },
+            Self::Binlog(error) => class_of(error),
+            Self::Dump(failure) => class_of(&failure.source),
             Self::History(error) => match error.class() {
                 holdfast_history::ErrorClass::Fenced => ErrorClass::Fenced,
                 holdfast_history::ErrorClass::Data => ErrorClass::Data,
@@ -288,5 +311,15 @@ impl Error {
             source = cause.source();
         }
         text
+    }
+}
+
+fn class_of(error: &holdfast_binlog::Error) -> ErrorClass {
+    match error.class() {
+        holdfast_binlog::ErrorClass::Transient => ErrorClass::Transient,
+        holdfast_binlog::ErrorClass::Purged => ErrorClass::Purged,
+        holdfast_binlog::ErrorClass::Config => ErrorClass::Config,
+        holdfast_binlog::ErrorClass::Bug => ErrorClass::Bug,
+        holdfast_binlog::ErrorClass::Data | _ => ErrorClass::Data,
     }
 }

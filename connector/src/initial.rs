@@ -118,6 +118,12 @@ impl Source {
             .filter(|table| config.tables.captures(table))
             .cloned()
             .collect();
+        if captured.is_empty() {
+            tracing::warn!(
+                user = config.connection.user,
+                "no table is captured: none fits the include and exclude lists, or the user may not SELECT from it"
+            );
+        }
         config.tables.sort_for_snapshot(&mut captured);
         if config.events.schema_changes
             && self.schema_changes(&mut run, &events, with_data).await.is_none()

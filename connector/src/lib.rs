@@ -25,7 +25,7 @@ pub use ack::AckGroup;
 pub use batch::Batch;
 pub use config::Config;
 pub use engine::{Control, Engine, EngineBuilder, EngineState, Status};
-pub use error::{ConvertFailed, DdlFailure, Error, ErrorClass, Mismatch, RowFailure};
+pub use error::{ConvertFailed, DdlFailure, DumpFailure, Error, ErrorClass, Mismatch, RowFailure};
 pub use format::debezium_json::Op;
 pub use identity::EventId;
 pub use offset_store::OffsetStore;

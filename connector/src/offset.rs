@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use holdfast_binlog::gtid::{GtidPos, GtidSet};
+use holdfast_binlog::position::BinlogFile;
 use holdfast_binlog::txn::{Done, Gtids, RestartPoint, Resume, TransactionGtid};
 use holdfast_history::offset::{HoldfastMembers, SnapshotKind, SourceOffset};
 
@@ -93,9 +94,23 @@ impl OffsetPoint {
     }
 }
 
+/// The binlog file of a stored offset.
+///
+/// # Errors
+///
+/// [`OffsetMemberError`] when `file` is no name of a binlog file.
+pub fn file_of(offset: &SourceOffset) -> Result<BinlogFile, OffsetMemberError> {
+    BinlogFile::parse(&offset.file).map_err(|error| OffsetMemberError {
+        member: "file",
+        reason: format!("{:?}: {error}", offset.file),
+    })
+}
+
 /// Why a stored offset can't be used on this server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the stored offset's {member} can't be read: {reason}")]
+#[error(
+    "the stored offset's {member} can't be read: {reason}; restore it from a copy, or set the offset anew"
+)]
 pub struct OffsetMemberError {
     /// The member's name.
     pub member: &'static str,

@@ -5,15 +5,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use holdfast_binlog::client::{BinlogClient, ClientOptions, DumpStart, Password};
 use holdfast_binlog::event::{ChecksumAlgorithm, EventData, PayloadReader};
+use holdfast_binlog::position::BinlogFile;
 use holdfast_binlog::stream::{EventStream, StreamOptions};
 use holdfast_binlog::txn::{Gtids, TransactionGtid, TxnTracker};
-use holdfast_binlog::{BinlogPosition, GtidSet};
+use holdfast_binlog::{BinlogPosition, GtidPos, GtidSet};
 use holdfast_history::Tables;
 use holdfast_history::ddl::DdlContext;
 use holdfast_history::offset::{SnapshotKind, SourceOffset};
 use holdfast_history::recover::{RecoverOptions, Recovered, ReplayGuard, recover_store};
 use holdfast_history::store::HistoryStore;
-use holdfast_snapshot::{ServerFacts, ServerFlavor, ServerOptions};
+use holdfast_snapshot::{BinlogFileInfo, ServerFacts, ServerFlavor, ServerOptions};
 use mysql_async::Conn;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -22,8 +23,8 @@ use crate::assemble::{Assembler, AssemblerStart, HeldRef, Step};
 use crate::batch::Batch;
 use crate::config::{Config, GuardrailAction, SnapshotMode};
 use crate::engine::{Committer, EngineState};
-use crate::error::{Error, ErrorClass};
-use crate::offset::{Lineage, OffsetPoint, dump_position, gtids_of, resume_of};
+use crate::error::{DumpFailure, Error, ErrorClass};
+use crate::offset::{Lineage, OffsetPoint, dump_position, file_of, gtids_of, resume_of};
 
 /// The source task's state.
 pub(crate) struct Source {
@@ -126,18 +127,29 @@ impl Source {
 
     /// Preconditions that would otherwise lose changes in silence.
     fn check_server(&self, facts: &ServerFacts) -> Result<(), Error> {
-        let mariadb = facts.flavor == ServerFlavor::MariaDb;
-        if mariadb != self.config.is_mariadb() {
+        let endpoint = self.endpoint();
+        let (family, class, set) = match facts.flavor {
+            ServerFlavor::MySql => {
+                ("MySQL", "io.debezium.connector.mysql.MySqlConnector", "SET PERSIST")
+            }
+            // It has no SET PERSIST.
+            ServerFlavor::MariaDb => {
+                ("MariaDB", "io.debezium.connector.mariadb.MariaDbConnector", "SET GLOBAL")
+            }
+        };
+        if (facts.flavor == ServerFlavor::MariaDb) != self.config.is_mariadb() {
             return Err(Error::Server {
+                endpoint,
                 what: format!(
-                    "it is {} while connector.class is for the other family",
+                    "it is {family} {}, and connector.class is for the other family",
                     facts.version
                 ),
-                fix: "set connector.class to the server's family".to_owned(),
+                fix: format!("set connector.class={class}"),
             });
         }
         if !facts.is_on("log_bin") {
             return Err(Error::Server {
+                endpoint,
                 what: "it writes no binary log".to_owned(),
                 fix: "start it with --log-bin".to_owned(),
             });
@@ -147,8 +159,12 @@ impl Source {
             let value = facts.variable(variable).unwrap_or(wanted);
             if !value.eq_ignore_ascii_case(wanted) {
                 return Err(Error::Server {
+                    endpoint,
                     what: format!("{variable} is {value}, not {wanted}"),
-                    fix: format!("SET PERSIST {variable}={wanted} and let all sessions reconnect"),
+                    fix: format!(
+                        "run {set} {variable}={wanted}, have it in the server's configuration too, and let all sessions \
+                         reconnect"
+                    ),
                 });
             }
         }
@@ -189,6 +205,7 @@ impl Source {
                     .to_owned(),
             ));
         }
+        file_of(&offset)?;
         if !self.history.exists().await? {
             return Err(Error::Start(format!(
                 "The db history topic is missing. You may attempt to recover it by reconfiguring the connector to \
@@ -262,14 +279,51 @@ impl Source {
             }
             return Ok(());
         }
+        if self.tracks_gtids(facts)
+            && let Some(Gtids::MariaDb(done)) =
+                gtids_of(offset, facts.flavor == ServerFlavor::MariaDb)?
+            && !done.is_empty()
+        {
+            // Of what was purged the server says so when the dump begins. For what it never had it would wait.
+            let executed = holdfast_snapshot::log_position(conn, facts.flavor).await?.gtids;
+            let executed = executed.unwrap_or_default();
+            let there = GtidPos::parse(&executed)
+                .map_err(|error| Error::Start(format!("gtid_binlog_pos can't be read: {error}")))?;
+            if !done.at_or_before(&there) {
+                return Err(lost(
+                    "the server has not executed all transactions that the stored offset has done",
+                    format!(
+                        "it is at {executed:?} and the offset is at {done}; it is another server, was reset, or lags \
+                         behind; {FIX}"
+                    ),
+                ));
+            }
+        }
         let files = holdfast_snapshot::binlog_files(conn).await?;
         match files.iter().find(|file| file.name == offset.file) {
             None => {
-                let oldest = files.first().map_or("none", |file| file.name.as_str());
-                Err(lost(
-                    "the restart position is no longer on the server",
-                    format!("{} was purged, the oldest binary log is {oldest}; {FIX}", offset.file),
-                ))
+                let wanted = file_of(offset)?;
+                let name = |file: Option<&BinlogFileInfo>| {
+                    file.map_or_else(|| "none".to_owned(), |file| file.name.clone())
+                };
+                let (oldest, newest) = (name(files.first()), name(files.last()));
+                let purged = oldest.parse::<BinlogFile>().is_ok_and(|oldest| {
+                    oldest.base() == wanted.base() && wanted.number() < oldest.number()
+                });
+                Err(if purged {
+                    lost(
+                        "the restart position is no longer on the server",
+                        format!("{wanted} was purged, the oldest binary log is {oldest}; {FIX}"),
+                    )
+                } else {
+                    lost(
+                        "the restart position was never on the server",
+                        format!(
+                            "there is no {wanted}, the binary logs are {oldest} to {newest}: the logs were reset or belong \
+                             to another server; {FIX}"
+                        ),
+                    )
+                })
             }
             Some(file) if offset.pos > file.size => Err(lost(
                 "the restart position is beyond the end of the server's log",
@@ -348,6 +402,9 @@ impl Source {
             };
             let first = *self.state.borrow() != EngineState::Streaming && failures == 0;
             let exhausted = self.config.max_retries.is_some_and(|most| failures >= most);
+            if exhausted && failures > 0 {
+                tracing::warn!(failures, "giving up: errors.max.retries is reached");
+            }
             if error.class() != ErrorClass::Transient || first || exhausted {
                 return Err(error);
             }
@@ -378,7 +435,9 @@ impl Source {
         assembler: &mut Assembler,
         track_gtids: bool,
     ) -> Result<Ended, Error> {
-        let client = BinlogClient::connect(&self.client_options()).await?;
+        let client = BinlogClient::connect(&self.client_options())
+            .await
+            .map_err(|error| self.dump_failed(error))?;
         let checksum = if client.server().checksum {
             ChecksumAlgorithm::Crc32
         } else {
@@ -389,7 +448,7 @@ impl Source {
         if by_position && let Some(first) = HeldRef::first(&held_of(offset)?) {
             assembler.catch_up_from(first, dump_position(offset));
         }
-        let mut dump = client.dump(dump_start).await?;
+        let mut dump = client.dump(dump_start).await.map_err(|error| self.dump_failed(error))?;
         let options = StreamOptions { checksum: Some(checksum), ..StreamOptions::default() };
         let mut stream = EventStream::new(offset.file.clone(), options);
         let mut payload = PayloadReader::default();
@@ -417,8 +476,9 @@ impl Source {
                     }
                     continue;
                 }
-                bytes = dump.next_event() => bytes?,
+                bytes = dump.next_event() => bytes,
             };
+            let bytes = bytes.map_err(|error| self.dump_failed(error))?;
             let Some(bytes) = bytes else {
                 return Err(Error::DumpEnded);
             };
@@ -533,18 +593,26 @@ impl Source {
             })?;
             return Ok(DumpStart::Position(BinlogPosition::new(file, first.position.max(4))));
         }
-        let file = offset.file.parse().map_err(|error| {
-            Error::Start(format!(
-                "the stored offset's file {:?} is no binlog file name: {error}",
-                offset.file
-            ))
-        })?;
+        let file = file_of(offset)?;
         Ok(DumpStart::Position(BinlogPosition::new(file, dump_position(offset).max(4))))
     }
 
     /// The transactions of the sources that count (`gtid.source.includes`, `gtid.source.excludes`).
     fn counted(&self, set: &GtidSet) -> GtidSet {
         set.filter(|source| self.config.gtids.sources.includes(&source.to_string()))
+    }
+
+    fn endpoint(&self) -> String {
+        format!("{}:{}", self.config.connection.hostname, self.config.connection.port)
+    }
+
+    fn dump_failed(&self, source: holdfast_binlog::Error) -> Error {
+        Error::Dump(Box::new(DumpFailure {
+            endpoint: self.endpoint(),
+            user: self.config.connection.user.clone(),
+            server_id: self.config.connection.server_id,
+            source,
+        }))
     }
 
     pub(crate) fn server_options(&self) -> ServerOptions {

@@ -19,15 +19,48 @@ pub enum Error {
         #[source]
         source: mysql_async::Error,
     },
+    /// The network did not get us to the server.
+    #[error(
+        "cannot connect to the database at {host}:{port} with user '{user}'; check database.hostname and database.port"
+    )]
+    Unreachable {
+        /// Host name or address.
+        host: String,
+        /// TCP port.
+        port: u16,
+        /// Login name.
+        user: String,
+        /// What the system says.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The server asks for a way to log in that is not offered here, or invents one for a user that it does not know.
+    #[error(
+        "the database at {host}:{port} wants user '{user}' to log in with {plugin}, which is not supported; check \
+         database.user and database.password, or identify the user with caching_sha2_password (MariaDB: \
+         mysql_native_password)"
+    )]
+    UnsupportedAuth {
+        /// Host name or address.
+        host: String,
+        /// TCP port.
+        port: u16,
+        /// Login name.
+        user: String,
+        /// The server's name of the way to log in.
+        plugin: String,
+    },
     /// The connection was not made in time.
-    #[error("no connection to the database at {host}:{port} within {seconds} s")]
+    #[error(
+        "no connection to the database at {host}:{port} within {milliseconds} ms (connect.timeout.ms)"
+    )]
     ConnectTimeout {
         /// Host name or address.
         host: String,
         /// TCP port.
         port: u16,
-        /// The limit, `connect.timeout.ms`.
-        seconds: u64,
+        /// The limit, milliseconds.
+        milliseconds: u128,
     },
     /// The server refused the login.
     #[error(
@@ -44,8 +77,10 @@ pub enum Error {
         message: String,
     },
     /// A query failed.
-    #[error("cannot {action}")]
+    #[error("cannot {action} as {account}")]
     Query {
+        /// Who asked whom.
+        account: Box<Account>,
         /// What the query was for.
         action: String,
         /// What the driver said.
@@ -53,8 +88,10 @@ pub enum Error {
         source: mysql_async::Error,
     },
     /// The user lacks a right.
-    #[error("user lacks the right to {action}: {message}; grant {privilege}")]
+    #[error("{account} lacks the right to {action}: {message}; grant {privilege}")]
     Privilege {
+        /// Who asked whom.
+        account: Box<Account>,
         /// What the query was for.
         action: String,
         /// The server's words.
@@ -97,6 +134,35 @@ pub enum Error {
     },
 }
 
+/// A user of a server, for messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// Login name.
+    pub user: String,
+    /// Host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+}
+
+impl Account {
+    /// Whose connection it is.
+    pub(crate) fn of(conn: &mysql_async::Conn) -> Box<Self> {
+        let opts = conn.opts();
+        Box::new(Self {
+            user: opts.user().unwrap_or_default().to_owned(),
+            host: opts.ip_or_hostname().to_owned(),
+            port: opts.tcp_port(),
+        })
+    }
+}
+
+impl std::fmt::Display for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "user '{}' at {}:{}", self.user, self.host, self.port)
+    }
+}
+
 /// What a caller can do about an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorClass {
@@ -113,7 +179,9 @@ impl Error {
     #[must_use]
     pub const fn class(&self) -> ErrorClass {
         match self {
-            Self::Connect { .. } | Self::ConnectTimeout { .. } => ErrorClass::Transient,
+            Self::Connect { .. } | Self::Unreachable { .. } | Self::ConnectTimeout { .. } => {
+                ErrorClass::Transient
+            }
             Self::Query { source, .. } => match source {
                 mysql_async::Error::Server(_) => ErrorClass::Config,
                 mysql_async::Error::Driver(_)
@@ -121,15 +189,27 @@ impl Error {
                 | mysql_async::Error::Other(_)
                 | mysql_async::Error::Url(_) => ErrorClass::Transient,
             },
-            Self::AccessDenied { .. } | Self::Privilege { .. } | Self::NoBinaryLog => {
-                ErrorClass::Config
-            }
+            Self::AccessDenied { .. }
+            | Self::UnsupportedAuth { .. }
+            | Self::Privilege { .. }
+            | Self::NoBinaryLog => ErrorClass::Config,
             Self::Answer { .. } | Self::Cell { .. } | Self::ColumnCount { .. } => ErrorClass::Data,
         }
     }
 
     /// Wraps a failed query: missing rights are told apart from everything else.
     pub(crate) fn query(
+        conn: &mysql_async::Conn,
+        action: impl Into<String>,
+        privilege: &'static str,
+        source: mysql_async::Error,
+    ) -> Self {
+        Self::query_of(Account::of(conn), action, privilege, source)
+    }
+
+    /// The same, where the connection is in use.
+    pub(crate) fn query_of(
+        account: Box<Account>,
         action: impl Into<String>,
         privilege: &'static str,
         source: mysql_async::Error,
@@ -139,13 +219,13 @@ impl Error {
             mysql_async::Error::Server(error)
                 if matches!(error.code, 1044 | 1045 | 1142 | 1227) =>
             {
-                Self::Privilege { action, message: error.message, privilege }
+                Self::Privilege { account, action, message: error.message, privilege }
             }
             source @ (mysql_async::Error::Server(_)
             | mysql_async::Error::Driver(_)
             | mysql_async::Error::Io(_)
             | mysql_async::Error::Other(_)
-            | mysql_async::Error::Url(_)) => Self::Query { action, source },
+            | mysql_async::Error::Url(_)) => Self::Query { account, action, source },
         }
     }
 }

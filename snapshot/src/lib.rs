@@ -26,7 +26,7 @@ mod reader;
 mod server;
 mod snapshotter;
 
-pub use error::{Error, ErrorClass};
+pub use error::{Account, Error, ErrorClass};
 pub use reader::{SnapshotRow, TableReader};
 pub use server::{
     BinlogFileInfo, LogPosition, ServerFacts, ServerFlavor, ServerOptions, binlog_files, connect,

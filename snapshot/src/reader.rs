@@ -12,7 +12,7 @@ use holdfast_history::{Column, Table};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, QueryResult, Row, TextProtocol};
 
-use crate::error::Error;
+use crate::error::{Account, Error};
 use crate::snapshotter::quoted;
 
 /// The rows of one table, in the server's order. Reads from the socket as it is asked: memory holds one row.
@@ -27,6 +27,7 @@ pub struct TableReader<'s> {
 struct Shape {
     table: Arc<Table>,
     types: Vec<ColumnType>,
+    account: Box<Account>,
 }
 
 /// One row. Owns its bytes; [`values`](Self::values) gives views of them.
@@ -47,10 +48,16 @@ impl<'s> TableReader<'s> {
             Some(select) => select.to_owned(),
             None => select_of(table, &types),
         };
+        let account = Account::of(conn);
         let rows = conn.query_iter(query).await.map_err(|error| {
-            Error::query(format!("read {}", table.id), "SELECT ON the table", error)
+            Error::query_of(
+                account.clone(),
+                format!("read {}", table.id),
+                "SELECT ON the table",
+                error,
+            )
         })?;
-        Ok(Self { rows, shape: Arc::new(Shape { table: Arc::clone(table), types }) })
+        Ok(Self { rows, shape: Arc::new(Shape { table: Arc::clone(table), types, account }) })
     }
 
     /// The next row, `None` after the last.
@@ -59,11 +66,11 @@ impl<'s> TableReader<'s> {
     ///
     /// [`Error::Query`] when the connection breaks, [`Error::ColumnCount`].
     pub async fn next(&mut self) -> Result<Option<SnapshotRow>, Error> {
-        let table = &self.shape.table.id;
-        let row =
-            self.rows.next().await.map_err(|error| {
-                Error::query(format!("read {table}"), "SELECT ON the table", error)
-            })?;
+        let Shape { table, account, .. } = &*self.shape;
+        let table = &table.id;
+        let row = self.rows.next().await.map_err(|error| {
+            Error::query_of(account.clone(), format!("read {table}"), "SELECT ON the table", error)
+        })?;
         match row {
             Some(row) if row.len() == self.shape.types.len() => {
                 Ok(Some(SnapshotRow { row, shape: Arc::clone(&self.shape) }))
@@ -85,7 +92,7 @@ impl SnapshotRow {
     ///
     /// [`Error::Cell`] for a cell that is not of its column's type.
     pub fn values<'r>(&'r self, values: &mut Vec<Value<'r>>) -> Result<(), Error> {
-        let Shape { table, types } = &*self.shape;
+        let Shape { table, types, .. } = &*self.shape;
         for (index, (column, column_type)) in table.columns.iter().zip(types).enumerate() {
             let cell = match self.row.as_ref(index) {
                 Some(mysql_async::Value::Bytes(bytes)) => parse_cell(bytes, column, *column_type),

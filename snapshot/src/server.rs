@@ -1,10 +1,13 @@
 //! A query connection, and the facts about a server that decide how it is read.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, OptsBuilder, Row};
+use mysql_async::{Conn, DriverError, OptsBuilder, Row};
 
 use crate::error::Error;
 
@@ -133,13 +136,14 @@ pub async fn connect(options: &ServerOptions) -> Result<Conn, Error> {
         .prefer_socket(false)
         .tcp_nodelay(true)
         .stmt_cache_size(0);
-    let connected = tokio::time::timeout(options.connect_timeout, Conn::new(builder)).await;
+    let connecting = pin!(without_panics(Conn::new(builder)));
+    let connected = tokio::time::timeout(options.connect_timeout, connecting).await;
     let mut conn = match connected {
         Err(_) => {
             return Err(Error::ConnectTimeout {
                 host: options.host.clone(),
                 port: options.port,
-                seconds: options.connect_timeout.as_secs(),
+                milliseconds: options.connect_timeout.as_millis(),
             });
         }
         Ok(Err(mysql_async::Error::Server(error))) if matches!(error.code, 1044 | 1045 | 1698) => {
@@ -148,6 +152,22 @@ pub async fn connect(options: &ServerOptions) -> Result<Conn, Error> {
                 port: options.port,
                 user: options.user.clone(),
                 message: error.message,
+            });
+        }
+        Ok(Err(mysql_async::Error::Driver(DriverError::UnknownAuthPlugin { name }))) => {
+            return Err(Error::UnsupportedAuth {
+                host: options.host.clone(),
+                port: options.port,
+                user: options.user.clone(),
+                plugin: name,
+            });
+        }
+        Ok(Err(mysql_async::Error::Io(mysql_async::IoError::Io(source)))) => {
+            return Err(Error::Unreachable {
+                host: options.host.clone(),
+                port: options.port,
+                user: options.user.clone(),
+                source,
             });
         }
         Ok(Err(source)) => {
@@ -164,10 +184,10 @@ pub async fn connect(options: &ServerOptions) -> Result<Conn, Error> {
                    SESSION sql_quote_show_create=1, SESSION net_write_timeout=600, SESSION wait_timeout=86400";
     conn.query_drop(session)
         .await
-        .map_err(|error| Error::query("set up the session", "USAGE", error))?;
+        .map_err(|error| Error::query(&conn, "set up the session", "USAGE", error))?;
     for statement in &options.initial_statements {
         conn.query_drop(statement).await.map_err(|error| {
-            Error::query("run database.initial.statements", "what they need", error)
+            Error::query(&conn, "run database.initial.statements", "what they need", error)
         })?;
     }
     Ok(conn)
@@ -181,7 +201,24 @@ pub async fn connect(options: &ServerOptions) -> Result<Conn, Error> {
 pub async fn execute(conn: &mut Conn, statement: &str) -> Result<(), Error> {
     conn.query_drop(statement)
         .await
-        .map_err(|error| Error::query("run a statement", "what the statement needs", error))
+        .map_err(|error| Error::query(conn, "run a statement", "what the statement needs", error))
+}
+
+/// The driver asserts some of what the server sends, such as the form of its public key. That is the server's fault and
+/// no reason to fall.
+async fn without_panics(
+    connecting: impl Future<Output = Result<Conn, mysql_async::Error>>,
+) -> Result<Conn, mysql_async::Error> {
+    let mut connecting = pin!(connecting);
+    std::future::poll_fn(|context| {
+        // Nothing of the future is used after a panic.
+        let polled = catch_unwind(AssertUnwindSafe(|| connecting.as_mut().poll(context)));
+        polled.unwrap_or_else(|_| {
+            let text = "the server's answers in the login are malformed";
+            Poll::Ready(Err(mysql_async::Error::Other(text.into())))
+        })
+    })
+    .await
 }
 
 /// Reads what the server says of itself.
@@ -193,7 +230,7 @@ pub async fn facts(conn: &mut Conn) -> Result<ServerFacts, Error> {
     let rows: Vec<(String, String)> = conn
         .query("SHOW GLOBAL VARIABLES")
         .await
-        .map_err(|error| Error::query("read the global variables", "USAGE", error))?;
+        .map_err(|error| Error::query(conn, "read the global variables", "USAGE", error))?;
     let variables: BTreeMap<String, String> =
         rows.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
     let version = variables.get("version").cloned().unwrap_or_default();
@@ -228,7 +265,9 @@ pub async fn log_position(conn: &mut Conn, flavor: ServerFlavor) -> Result<LogPo
         }
     }
     let row = answer
-        .map_err(|error| Error::query("read the position of the binary log", privilege, error))?
+        .map_err(|error| {
+            Error::query(conn, "read the position of the binary log", privilege, error)
+        })?
         .ok_or(Error::NoBinaryLog)?;
     let text = |index: usize| row.get_opt::<String, usize>(index).and_then(Result::ok);
     let answer = |what: &str| Error::Answer {
@@ -243,7 +282,7 @@ pub async fn log_position(conn: &mut Conn, flavor: ServerFlavor) -> Result<LogPo
         ServerFlavor::MariaDb => conn
             .query_first::<String, _>("SELECT @@GLOBAL.gtid_binlog_pos")
             .await
-            .map_err(|error| Error::query("read gtid_binlog_pos", "USAGE", error))?,
+            .map_err(|error| Error::query(conn, "read gtid_binlog_pos", "USAGE", error))?,
     };
     Ok(LogPosition { file, pos, gtids: gtids.filter(|set| !set.is_empty()) })
 }
@@ -255,7 +294,12 @@ pub async fn log_position(conn: &mut Conn, flavor: ServerFlavor) -> Result<LogPo
 /// [`Error::Privilege`] without REPLICATION CLIENT (MariaDB: BINLOG MONITOR), [`Error::Query`].
 pub async fn binlog_files(conn: &mut Conn) -> Result<Vec<BinlogFileInfo>, Error> {
     let rows: Vec<Row> = conn.query("SHOW BINARY LOGS").await.map_err(|error| {
-        Error::query("list the binary logs", "REPLICATION CLIENT ON *.*", error)
+        Error::query(
+            conn,
+            "list the binary logs",
+            "REPLICATION CLIENT ON *.* (MariaDB: BINLOG MONITOR)",
+            error,
+        )
     })?;
     rows.iter()
         .map(|row| {
@@ -285,6 +329,6 @@ pub async fn purged_gtids(conn: &mut Conn, facts: &ServerFacts) -> Result<Option
     let purged: Option<String> = conn
         .query_first("SELECT @@GLOBAL.gtid_purged")
         .await
-        .map_err(|error| Error::query("read gtid_purged", "USAGE", error))?;
+        .map_err(|error| Error::query(conn, "read gtid_purged", "USAGE", error))?;
     Ok(purged.map(|set| set.replace(['\n', '\r'], "")).filter(|set| !set.is_empty()))
 }

@@ -17,7 +17,7 @@ use holdfast_history::{Table, TableId};
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 
-use crate::error::Error;
+use crate::error::{Account, Error};
 use crate::reader::TableReader;
 use crate::server::{LogPosition, ServerFacts, log_position};
 
@@ -96,6 +96,7 @@ impl Snapshotter {
             run(&mut conn, &format!("SET SESSION innodb_lock_wait_timeout={seconds}")).await?;
             conn.query_drop("FLUSH TABLES WITH READ LOCK").await.map_err(|error| {
                 Error::query(
+                    &conn,
                     "take the global read lock",
                     "RELOAD ON *.*, or set snapshot.locking.mode=none",
                     error,
@@ -157,10 +158,10 @@ impl Snapshotter {
         if self.locking == LockingMode::Extended {
             run(&mut self.conn, "UNLOCK TABLES").await?;
         }
-        self.conn
-            .disconnect()
-            .await
-            .map_err(|error| Error::query("close the snapshot's connection", "USAGE", error))
+        let account = Account::of(&self.conn);
+        self.conn.disconnect().await.map_err(|error| {
+            Error::query_of(account, "close the snapshot's connection", "USAGE", error)
+        })
     }
 
     /// The position of the log that the snapshot shows.
@@ -185,16 +186,15 @@ impl Snapshotter {
 async fn run(conn: &mut Conn, statement: &str) -> Result<(), Error> {
     conn.query_drop(statement).await.map_err(|error| {
         let action = format!("run {statement}");
-        Error::query(action, "what the statement needs", error)
+        Error::query(conn, action, "what the statement needs", error)
     })
 }
 
 /// Databases and base tables that the user can see.
 async fn list_tables(conn: &mut Conn) -> Result<Vec<TableId>, Error> {
-    let databases: Vec<String> = conn
-        .query("SHOW DATABASES")
-        .await
-        .map_err(|error| Error::query("list the databases", "SHOW DATABASES ON *.*", error))?;
+    let databases: Vec<String> = conn.query("SHOW DATABASES").await.map_err(|error| {
+        Error::query(conn, "list the databases", "SHOW DATABASES ON *.*", error)
+    })?;
     let mut tables = Vec::new();
     for database in databases {
         let query =
@@ -205,7 +205,9 @@ async fn list_tables(conn: &mut Conn) -> Result<Vec<TableId>, Error> {
                 tracing::warn!(database, error = %error, "database skipped: its tables can't be listed");
                 continue;
             }
-            Err(error) => return Err(Error::query("list the tables", "SELECT ON *.*", error)),
+            Err(error) => {
+                return Err(Error::query(conn, "list the tables", "SELECT ON *.*", error));
+            }
         };
         let mut names: Vec<String> = listed.into_iter().map(|(name, _)| name).collect();
         names.sort_unstable();
@@ -241,7 +243,7 @@ async fn schema_statements(
             "SELECT schema_name, default_character_set_name, default_collation_name FROM information_schema.schemata",
         )
         .await
-        .map_err(|error| Error::query("read the databases' character sets", "SELECT ON *.*", error))?;
+        .map_err(|error| Error::query(conn, "read the databases' character sets", "SELECT ON *.*", error))?;
     let mut databases: Vec<&str> = tables.iter().map(|table| table.database.as_str()).collect();
     databases.dedup();
     for database in databases {
@@ -280,7 +282,7 @@ pub async fn show_create_table(conn: &mut Conn, table: &TableId) -> Result<Strin
     let row: Option<(String, String)> = conn
         .query_first(query)
         .await
-        .map_err(|error| Error::query(action(), "SELECT ON the table", error))?;
+        .map_err(|error| Error::query(conn, action(), "SELECT ON the table", error))?;
     match row {
         Some((_, ddl)) => Ok(ddl),
         None => Err(Error::Answer { action: action(), what: "no row".to_owned() }),

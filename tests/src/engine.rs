@@ -110,6 +110,15 @@ impl Properties {
         Ok(())
     }
 
+    /// Writes the properties file.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        fs::write(path, self.to_file()).context(|| path.display().to_string())
+    }
+
     fn to_file(&self) -> String {
         self.0
             .iter()
@@ -220,7 +229,7 @@ impl Process {
         let config = folder.join(format!("{name}.properties"));
         let output = folder.join(format!("{name}.jsonl"));
         let log = folder.join(format!("{name}.log"));
-        fs::write(&config, properties.to_file())?;
+        properties.write(&config)?;
         File::create(&output)?;
         let mut command = match engine {
             Engine::Holdfast => {
@@ -314,9 +323,7 @@ impl Process {
     ///
     /// When it does not stop within 30 seconds, or not with exit code 0.
     pub fn stop(&mut self) -> Result<()> {
-        if self.child.try_wait()?.is_none() {
-            signal_process(self.child.id(), "TERM")?;
-        }
+        self.signal("TERM")?;
         let status = self.wait_end(Duration::from_secs(30))?;
         // A JVM that ends on SIGTERM says 143 unless it is halted before.
         if status.success()
@@ -330,6 +337,18 @@ impl Process {
                 self.log_tail()
             )))
         }
+    }
+
+    /// Sends a signal, such as `INT`, if the engine still runs.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be sent.
+    pub fn signal(&mut self, name: &str) -> Result<()> {
+        if self.child.try_wait()?.is_none() {
+            signal_process(self.child.id(), name)?;
+        }
+        Ok(())
     }
 
     /// Kills the engine (SIGKILL): no clean-up, no last commit.

@@ -314,12 +314,14 @@ impl DumpRefusal {
 impl fmt::Display for DumpRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Purged => "it has removed binlogs that are needed",
+            Self::Purged => {
+                "it has removed binlogs that are needed; take a new snapshot, or go on from another position"
+            }
             Self::MissingFile => "it does not have the binlog file",
             Self::PastEnd => "its binlog file ends before the position",
             Self::Diverged => "it does not know the transactions we have seen",
             Self::DuplicateServerId => {
-                "another client has connected with our server id; every client needs its own"
+                "another client has connected with our server id; give every client an id of its own"
             }
             Self::GtidModeOff => "its gtid_mode is not ON, and the start is by GTIDs",
             Self::EventTooLarge => {

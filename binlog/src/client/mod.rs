@@ -162,6 +162,10 @@ impl ClientOptions {
     }
 }
 
+/// Largest packet before the dump, bytes: greeting, login and the answers to our statements are far smaller, and who the
+/// server is is not known yet.
+const MAX_BEFORE_DUMP: usize = 1 << 20;
+
 /// Where a dump begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -225,7 +229,7 @@ impl BinlogClient {
                     endpoint: endpoint.clone().into(),
                     source,
                 })?;
-            Self::set_up(Transport::Tcp(stream), options, &endpoint).await
+            Self::set_up(Transport::Tcp(stream), options, &endpoint).await.map_err(no_server)
         };
         match tokio::time::timeout(limit, connecting).await {
             Ok(client) => Ok(client?),
@@ -241,7 +245,7 @@ impl BinlogClient {
         options: &ClientOptions,
         endpoint: &Endpoint,
     ) -> Result<Self, ClientError> {
-        let mut packets = PacketStream::new(transport, options.max_event_bytes.saturating_add(1));
+        let mut packets = PacketStream::new(transport, MAX_BEFORE_DUMP);
         let greeting = Greeting::parse(packets.next().await?, endpoint)?;
         let flavor = options.flavor.unwrap_or_else(|| Flavor::of(&greeting.version));
         let version = greeting.version.strip_prefix("5.5.5-").filter(|_| flavor == Flavor::MariaDb);
@@ -266,6 +270,7 @@ impl BinlogClient {
         set_session(&mut packets, &mut server, options).await?;
         register(&mut packets, options.server_id).await?;
         packets.silence_after(options.silence_timeout);
+        packets.accept_up_to(options.max_event_bytes.saturating_add(1));
         let mut flags = 0;
         if options.stop_at_end {
             flags |= command::FLAG_NON_BLOCK;
@@ -432,6 +437,16 @@ impl DumpStream {
     pub async fn close(mut self) -> Result<(), Error> {
         // A dump is the last command of a connection: the server reads nothing more, not even COM_QUIT.
         Ok(self.packets.shutdown().await?)
+    }
+}
+
+/// A packet above the limit is no matter of the limit before the dump: who sends it does not speak the protocol.
+fn no_server(error: ClientError) -> ClientError {
+    if let ClientError::PacketTooLarge { size, .. } = error {
+        let source = DecodeError::Invalid { field: "packet_length", value: size };
+        ClientError::Protocol { during: "log in", source }
+    } else {
+        error
     }
 }
 

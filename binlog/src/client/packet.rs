@@ -220,6 +220,11 @@ impl PacketStream {
         self.heard = Instant::now();
     }
 
+    /// From now on packets may have so many bytes.
+    pub(super) const fn accept_up_to(&mut self, max_packet: usize) {
+        self.max_packet = max_packet;
+    }
+
     /// Begins a command: the next packet has number 0.
     pub(super) async fn command(&mut self, payload: &[u8]) -> Result<(), ClientError> {
         self.sequence = 0;

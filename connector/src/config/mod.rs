@@ -452,6 +452,22 @@ impl<'a> Checked<'a> {
         if self.text("snapshot.locking.mode").trim().eq_ignore_ascii_case("custom") {
             self.unsupported("snapshot.locking.mode", "custom locking is a Java class");
         }
+        let locking = self.text("snapshot.locking.mode").trim().to_ascii_lowercase();
+        if locking.starts_with("minimal_percona") {
+            self.unsupported(
+                "snapshot.locking.mode",
+                "LOCK TABLES FOR BACKUP is not there yet; use minimal, extended or none",
+            );
+        }
+        let mode = self.text("snapshot.mode").trim().to_ascii_lowercase();
+        if ["recovery", "configuration_based"].contains(&mode.as_str()) {
+            self.unsupported(
+                "snapshot.mode",
+                format!(
+                    "{mode} is not there yet; use initial, initial_only, always, no_data or when_needed"
+                ),
+            );
+        }
         for (regex, replacement) in [
             ("topic.regex", "topic.replacement"),
             ("topic.key.field.regex", "topic.key.field.replacement"),

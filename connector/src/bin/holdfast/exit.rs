@@ -37,12 +37,9 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match (&error, error.class()) {
             // A refused login is a matter of the connection, whatever has to be changed.
-            (Error::Snapshot(holdfast_snapshot::Error::AccessDenied { .. }), _)
-            | (
-                Error::Binlog(holdfast_binlog::Error::Client(ClientError::AccessDenied { .. })),
-                _,
-            )
-            | (_, ErrorClass::Transient) => CONNECTION,
+            (_, ErrorClass::Transient) => CONNECTION,
+            (Error::Snapshot(error), _) if is_refused(error) => CONNECTION,
+            (Error::Dump(failure), _) if is_login(&failure.source) => CONNECTION,
             (_, ErrorClass::Config) => USAGE,
             (_, ErrorClass::Data) => DATA,
             (_, ErrorClass::Purged) => POSITION,
@@ -52,4 +49,26 @@ impl From<Error> for Failure {
         };
         Self::new(code, error.chain())
     }
+}
+
+/// Whether the replication connection failed before the server had let us in.
+const fn is_login(error: &holdfast_binlog::Error) -> bool {
+    matches!(
+        error,
+        holdfast_binlog::Error::Client(
+            ClientError::AccessDenied { .. }
+                | ClientError::UnsupportedAuth { .. }
+                | ClientError::TlsRequired { .. }
+                | ClientError::PublicKey { .. }
+        )
+    )
+}
+
+/// Whether the server did not let the query connection in.
+const fn is_refused(error: &holdfast_snapshot::Error) -> bool {
+    matches!(
+        error,
+        holdfast_snapshot::Error::AccessDenied { .. }
+            | holdfast_snapshot::Error::UnsupportedAuth { .. }
+    )
 }

@@ -19,7 +19,8 @@ pub(crate) fn load(arguments: &ConfigArguments) -> Result<Config, Failure> {
         Failure::new(USAGE, format!("the configuration {path} is not a properties file: {error}"))
     })?;
     for setting in &arguments.set {
-        let Some((key, value)) = setting.split_once('=') else {
+        let Some((key, value)) = setting.split_once('=').filter(|(key, _)| !key.trim().is_empty())
+        else {
             return Err(Failure::new(USAGE, format!("--set takes KEY=VALUE, not {setting:?}")));
         };
         properties.set(key.trim(), value);
