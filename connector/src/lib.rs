@@ -4,6 +4,7 @@ pub mod ack;
 mod assemble;
 mod batch;
 mod charset;
+pub mod check;
 pub mod config;
 pub mod convert;
 pub mod decode;

@@ -76,7 +76,7 @@ impl Source {
     }
 
     async fn capture(&mut self) -> Result<Ended, Error> {
-        let mut conn = holdfast_snapshot::connect(&self.server_options()).await?;
+        let mut conn = holdfast_snapshot::connect(&server_options(&self.config)).await?;
         let facts = holdfast_snapshot::facts(&mut conn).await?;
         self.check_server(&facts)?;
         let stored = self.stored.take();
@@ -435,7 +435,7 @@ impl Source {
         assembler: &mut Assembler,
         track_gtids: bool,
     ) -> Result<Ended, Error> {
-        let client = BinlogClient::connect(&self.client_options())
+        let client = BinlogClient::connect(&client_options(&self.config))
             .await
             .map_err(|error| self.dump_failed(error))?;
         let checksum = if client.server().checksum {
@@ -472,7 +472,7 @@ impl Source {
                 () = tick(&mut heartbeat) => {
                     assembler.heartbeat(now_ns())?;
                     if let Some(query) = &self.config.events.heartbeat_query {
-                        tokio::spawn(heartbeat_query(self.server_options(), query.clone()));
+                        tokio::spawn(heartbeat_query(server_options(&self.config), query.clone()));
                     }
                     continue;
                 }
@@ -559,7 +559,8 @@ impl Source {
         if track_gtids {
             match gtids_of(offset, self.config.is_mariadb())? {
                 Some(Gtids::MySql(set)) if !set.is_empty() => {
-                    let mut conn = holdfast_snapshot::connect(&self.server_options()).await?;
+                    let mut conn =
+                        holdfast_snapshot::connect(&server_options(&self.config)).await?;
                     let purged = holdfast_snapshot::purged_gtids(&mut conn, facts).await?;
                     // Sources that the offset does not know start behind what was purged of them.
                     let mut start = parse_set(purged.as_deref())?;
@@ -614,45 +615,47 @@ impl Source {
             source,
         }))
     }
+}
 
-    pub(crate) fn server_options(&self) -> ServerOptions {
-        let connection = &self.config.connection;
-        ServerOptions {
-            host: connection.hostname.clone(),
-            port: connection.port,
-            user: connection.user.clone(),
-            password: connection
-                .password
-                .as_ref()
-                .map(|secret| secret.expose().to_owned())
-                .unwrap_or_default(),
-            connect_timeout: connection.connect_timeout,
-            initial_statements: connection.initial_statements.clone(),
-        }
+/// How queries reach the server.
+pub(crate) fn server_options(config: &Config) -> ServerOptions {
+    let connection = &config.connection;
+    ServerOptions {
+        host: connection.hostname.clone(),
+        port: connection.port,
+        user: connection.user.clone(),
+        password: connection
+            .password
+            .as_ref()
+            .map(|secret| secret.expose().to_owned())
+            .unwrap_or_default(),
+        connect_timeout: connection.connect_timeout,
+        initial_statements: connection.initial_statements.clone(),
     }
+}
 
-    fn client_options(&self) -> ClientOptions {
-        let connection = &self.config.connection;
-        let mut options = ClientOptions::new(
-            connection.hostname.clone(),
-            connection.port,
-            connection.user.clone(),
-            connection.server_id,
-        );
-        if let Some(secret) = &connection.password {
-            options.password = Password::new(secret.expose());
-        }
-        options.connect_timeout = connection.connect_timeout;
-        // As Debezium: the server says that it is alive in 0.8 of the time after which silence is an error.
-        options.silence_timeout = connection.keep_alive;
-        if let Some(silence) = connection.keep_alive {
-            options.heartbeat_period = silence.mul_f64(0.8);
-        }
-        options.annotate_rows = self.config.events.query;
-        options.net_write_timeout = connection.net_write_timeout.map(Duration::from_secs);
-        options.net_read_timeout = connection.net_read_timeout.map(Duration::from_secs);
-        options
+/// How the log is read.
+pub(crate) fn client_options(config: &Config) -> ClientOptions {
+    let connection = &config.connection;
+    let mut options = ClientOptions::new(
+        connection.hostname.clone(),
+        connection.port,
+        connection.user.clone(),
+        connection.server_id,
+    );
+    if let Some(secret) = &connection.password {
+        options.password = Password::new(secret.expose());
     }
+    options.connect_timeout = connection.connect_timeout;
+    // As Debezium: the server says that it is alive in 0.8 of the time after which silence is an error.
+    options.silence_timeout = connection.keep_alive;
+    if let Some(silence) = connection.keep_alive {
+        options.heartbeat_period = silence.mul_f64(0.8);
+    }
+    options.annotate_rows = config.events.query;
+    options.net_write_timeout = connection.net_write_timeout.map(Duration::from_secs);
+    options.net_read_timeout = connection.net_read_timeout.map(Duration::from_secs);
+    options
 }
 
 /// `heartbeat.action.query`, on a connection of its own. A failure is logged: the next heartbeat tries again.

@@ -30,8 +30,9 @@ pub use error::{Account, Error, ErrorClass};
 pub use reader::{SnapshotRow, TableReader};
 pub use server::{
     BinlogFileInfo, LogPosition, ServerFacts, ServerFlavor, ServerOptions, binlog_files, connect,
-    execute, facts, log_position, purged_gtids,
+    execute, facts, log_position, purged_gtids, replica_lag,
 };
 pub use snapshotter::{
-    LockingMode, SchemaStatement, SnapshotOptions, Snapshotter, show_create_table,
+    LockingMode, SchemaStatement, SnapshotOptions, Snapshotter, list_tables, probe_select,
+    show_create_table,
 };

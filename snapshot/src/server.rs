@@ -316,6 +316,26 @@ pub async fn binlog_files(conn: &mut Conn) -> Result<Vec<BinlogFileInfo>, Error>
         .collect()
 }
 
+/// How far a replica is behind its source in seconds, `Some(None)` when replication is stopped; `None` for a server that
+/// is no replica.
+///
+/// # Errors
+///
+/// [`Error::Privilege`] without REPLICATION CLIENT (MariaDB: SLAVE MONITOR), [`Error::Query`].
+pub async fn replica_lag(
+    conn: &mut Conn,
+    flavor: ServerFlavor,
+) -> Result<Option<Option<u64>>, Error> {
+    let (statement, column) = match flavor {
+        ServerFlavor::MySql => ("SHOW REPLICA STATUS", "Seconds_Behind_Source"),
+        ServerFlavor::MariaDb => ("SHOW SLAVE STATUS", "Seconds_Behind_Master"),
+    };
+    let row: Option<Row> = conn.query_first(statement).await.map_err(|error| {
+        Error::query(conn, "read the replica's status", "REPLICATION CLIENT ON *.*", error)
+    })?;
+    Ok(row.map(|row| row.get_opt::<u64, &str>(column).and_then(Result::ok)))
+}
+
 /// The GTIDs that the server executed and no longer has in its logs; `None` where the server does not say (MariaDB,
 /// or no GTIDs).
 ///

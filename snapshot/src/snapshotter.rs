@@ -190,8 +190,12 @@ async fn run(conn: &mut Conn, statement: &str) -> Result<(), Error> {
     })
 }
 
-/// Databases and base tables that the user can see.
-async fn list_tables(conn: &mut Conn) -> Result<Vec<TableId>, Error> {
+/// Databases and base tables that the user can see, databases in the server's order, tables by name.
+///
+/// # Errors
+///
+/// [`Error::Query`]; a database that can't be listed is left out with a warning.
+pub async fn list_tables(conn: &mut Conn) -> Result<Vec<TableId>, Error> {
     let databases: Vec<String> = conn.query("SHOW DATABASES").await.map_err(|error| {
         Error::query(conn, "list the databases", "SHOW DATABASES ON *.*", error)
     })?;
@@ -287,6 +291,19 @@ pub async fn show_create_table(conn: &mut Conn, table: &TableId) -> Result<Strin
         Some((_, ddl)) => Ok(ddl),
         None => Err(Error::Answer { action: action(), what: "no row".to_owned() }),
     }
+}
+
+/// Selects nothing from a table, to see whether it could be read.
+///
+/// # Errors
+///
+/// [`Error::Privilege`] without SELECT on the table, [`Error::Query`].
+pub async fn probe_select(conn: &mut Conn, table: &TableId) -> Result<(), Error> {
+    let query =
+        format!("SELECT * FROM {}.{} LIMIT 0", quoted(&table.database), quoted(&table.table));
+    conn.query_drop(query)
+        .await
+        .map_err(|error| Error::query(conn, format!("read {table}"), "SELECT ON the table", error))
 }
 
 /// A name in backticks.

@@ -1,5 +1,6 @@
 //! The `holdfast` command line: arguments, logs, signals and exit codes. What is done is in the library.
 
+mod check;
 mod decode;
 mod exit;
 mod offset;
@@ -27,6 +28,8 @@ struct Arguments {
 enum Command {
     /// Stream changes as JSON lines.
     Run(run::RunArguments),
+    /// Try every precondition on the server, and say what to do about those that fail.
+    Check(check::CheckArguments),
     /// Print binlog files.
     Decode(decode::DecodeArguments),
     /// Show the stored offset.
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
     let result = runtime.block_on(async {
         match arguments.command {
             Command::Run(arguments) => run::run(arguments).await,
+            Command::Check(arguments) => check::run(arguments).await,
             Command::Decode(arguments) => decode::decode(arguments).await,
             Command::Offset { command: OffsetCommand::Show(arguments) } => {
                 offset::show(arguments).await
