@@ -279,8 +279,9 @@ impl Source {
                     number: run.rows,
                 };
                 if let Some(previous) = held.replace(next) {
+                    let ends_table = first_of_table && !previous.first_of_all;
                     let marker =
-                        if first_of_table { "last_in_data_collection" } else { previous.marker() };
+                        if ends_table { "last_in_data_collection" } else { previous.marker() };
                     self.emit(run, &previous, marker, false)?;
                     if self.send_full(run).await.is_none() {
                         return Ok(None);

@@ -47,6 +47,7 @@ cases! {
     dml_as_statement = "049-dml-as-statement",
     ddl_without_binlog = "051-ddl-without-binlog",
     ddl_in_same_batch = "053-ddl-in-same-batch",
+    xa_transactions = "055-xa-transactions",
     savepoints = "057-savepoints",
     rows_query = "059-rows-query",
     foreign_key_cascades = "061-foreign-key-cascades",

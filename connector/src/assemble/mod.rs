@@ -372,7 +372,7 @@ impl Assembler {
             return Ok(resolved.clone());
         }
         let id = TableId::new(map.database(), map.table());
-        let resolved = if !self.config.tables.captures(&id) {
+        let resolved = if !self.config.tables.captures(&id) || self.tables.is_sequence(&id) {
             Resolved::Ignored
         } else {
             match self.context(&id)? {
