@@ -83,11 +83,11 @@ fn a_signal_delivers_and_commits_what_was_read() {
             all.extend(ids(process.records()));
             writer.join().unwrap();
         });
-        let mut next = stage.start("next");
-        wait_for_row(&mut next, 399);
+        // The first run may have got all of them, so a row of its own ends the next one.
+        let mut next = streaming(&stage, 400);
         next.stop().unwrap();
         all.extend(ids(next.records()));
-        let expected: Vec<i64> = (2..400).collect();
+        let expected: Vec<i64> = (2..=400).collect();
         assert_eq!(all, expected, "{signal}");
     }
 }
