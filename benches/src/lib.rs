@@ -1,1 +1,8 @@
-//! Placeholder.
+//! Workloads for the benchmarks, and what is done with them.
+//!
+//! [`corpus`] builds binlogs in memory, the same on every run and machine and without a server. [`decode`] runs the
+//! decoder over them. What is measured, and what came out, is in `benches/README.md`.
+
+pub mod corpus;
+pub mod decode;
+pub mod random;
