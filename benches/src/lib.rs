@@ -5,4 +5,5 @@
 
 pub mod corpus;
 pub mod decode;
+pub mod pass;
 pub mod random;

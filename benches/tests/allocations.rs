@@ -14,6 +14,9 @@ use holdfast_binlog::row::{Row, RowSink, Side};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
 use holdfast_binlog::{EventData, Value};
 
+/// What is done with an event.
+type Each<'a> = &'a mut dyn FnMut(&EventData<'_>) -> Result<(), Box<dyn Error>>;
+
 /// Cells seen.
 struct Cells(u64);
 
@@ -42,7 +45,7 @@ fn pass(
     events: &[&[u8]],
     stream: &mut EventStream,
     payloads: &mut PayloadReader,
-    each: &mut dyn FnMut(&EventData<'_>) -> Result<(), Box<dyn Error>>,
+    each: Each<'_>,
 ) -> Result<(), Box<dyn Error>> {
     for bytes in events {
         let event = stream.decode(bytes)?;
@@ -59,10 +62,7 @@ fn pass(
 }
 
 /// Counts the allocations of a second pass over the corpus, without its format description.
-fn allocations(
-    corpus: &Corpus,
-    each: &mut dyn FnMut(&EventData<'_>) -> Result<(), Box<dyn Error>>,
-) -> u64 {
+fn allocations(corpus: &Corpus, each: Each<'_>) -> u64 {
     let events = events(corpus);
     let format = EventHeader::parse(events[0]).unwrap().event_type;
     assert_eq!(format, EventType::FormatDescription);
