@@ -62,6 +62,8 @@ pub struct LogBuilder {
     /// Columns by table id.
     tables: BTreeMap<u64, Vec<TestColumn>>,
     file: String,
+    /// The rows events that follow do not end their statement.
+    statement_goes_on: bool,
 }
 
 impl LogBuilder {
@@ -87,6 +89,7 @@ impl LogBuilder {
             in_transaction: false,
             tables: BTreeMap::new(),
             file: file.to_owned(),
+            statement_goes_on: false,
         }
     }
 
@@ -97,11 +100,11 @@ impl LogBuilder {
             TestServer::MySql => ("8.4.6", 42_usize),
             TestServer::MariaDb => ("11.8.3-MariaDB-log", 171),
         };
-        let mut lengths = vec![0; types];
+        let mut lengths = vec![0_u8; types];
         let known = [
             (T::Query, 13),
             (T::Rotate, 8),
-            (T::FormatDescription, 98),
+            (T::FormatDescription, 57 + types),
             (T::TableMap, 8),
             (T::WriteRowsV1, 8),
             (T::UpdateRowsV1, 8),
@@ -116,7 +119,7 @@ impl LogBuilder {
         ];
         for (kind, length) in known {
             if let Some(slot) = lengths.get_mut(usize::from(kind.code()) - 1) {
-                *slot = length;
+                *slot = u8::try_from(length).unwrap_or(u8::MAX);
             }
         }
         let mut body = vec![4, 0];
@@ -313,6 +316,13 @@ impl LogBuilder {
         self.event(EventType::TableMap, 0, &body)
     }
 
+    /// Whether the statement goes on after each of the rows events that follow. A statement may have many, all but the
+    /// last of which say so. Default: each ends its statement.
+    pub const fn statement_goes_on(mut self, goes_on: bool) -> Self {
+        self.statement_goes_on = goes_on;
+        self
+    }
+
     /// `WRITE_ROWS` with full images, the end of its statement.
     ///
     /// # Panics
@@ -374,7 +384,7 @@ impl LogBuilder {
     fn rows_event(self, kind: EventType, id: u64, bitmaps: usize, images: &[u8]) -> Self {
         let count = self.columns(id).len();
         let mut body = table_id(id).to_vec();
-        body.extend([1, 0]);
+        body.extend([u8::from(!self.statement_goes_on), 0]);
         if self.options.server == TestServer::MySql {
             body.extend([2, 0]);
         }
