@@ -7,7 +7,7 @@
 //! | blob | one row with 64 KiB a transaction |
 //! | compressed | transactions of 10 narrow rows or 5 wide ones, each in a `TRANSACTION_PAYLOAD` |
 //!
-//! All have checksums, GTIDs and full row images. Of ten transactions four insert, four update and two delete.
+//! All have checksums, GTIDs and full row images. Of five transactions two insert, two update and one deletes.
 
 mod tables;
 pub mod wire;
@@ -74,16 +74,17 @@ pub fn by_name(name: &str, size: u64) -> Option<Corpus> {
 /// Five columns, of about `size` bytes.
 #[must_use]
 pub fn narrow(size: u64) -> Corpus {
-    // Per megabyte: 8700 rows in bulk transactions, 485 transactions of 10 rows, 97 of one row.
-    let bulks = size.div_ceil(9_500_000);
+    // Per megabyte: 8700 rows in bulk transactions, 485 transactions of 10 rows, 97 of one row. Bulk transactions come
+    // by fives, so that there are all kinds of them in small logs, too.
+    let bulks = 5 * size.div_ceil(50_000_000);
     let bulk_rows = size * 87 / 10_000 / bulks;
     let tens = size * 485 / 1_000_000 / bulks;
     let ones = tens / 5;
     let mut writer = Writer::new("narrow", 1);
-    for _ in 0..bulks {
-        writer.transaction(NARROW, bulk_rows);
+    for bulk in 0..bulks {
+        writer.transaction(NARROW, Change::of(bulk), bulk_rows);
         for at in 0..tens + ones {
-            writer.transaction(NARROW, if at % 6 == 5 { 1 } else { 10 });
+            writer.transaction(NARROW, Change::of(at), if at % 6 == 5 { 1 } else { 10 });
         }
     }
     writer.finish()
@@ -93,8 +94,8 @@ pub fn narrow(size: u64) -> Corpus {
 #[must_use]
 pub fn wide(size: u64) -> Corpus {
     let mut writer = Writer::new("wide", 2);
-    for _ in 0..size / 20_000 {
-        writer.transaction(WIDE, 10);
+    for at in 0..size / 20_000 {
+        writer.transaction(WIDE, Change::of(at), 10);
     }
     writer.finish()
 }
@@ -103,8 +104,8 @@ pub fn wide(size: u64) -> Corpus {
 #[must_use]
 pub fn blob(size: u64) -> Corpus {
     let mut writer = Writer::new("blob", 3);
-    for _ in 0..size.div_ceil(180_000) {
-        writer.transaction(BLOB, 1);
+    for at in 0..size.div_ceil(180_000) {
+        writer.transaction(BLOB, Change::of(at), 1);
     }
     writer.finish()
 }
@@ -115,9 +116,9 @@ pub fn compressed(size: u64) -> Corpus {
     let mut writer = Writer::new("compressed", 4);
     for at in 0..size / 5_000 {
         if at % 10 == 9 {
-            writer.compressed(WIDE, 5);
+            writer.compressed(WIDE, Change::of(at / 10), 5);
         } else {
-            writer.compressed(NARROW, 10);
+            writer.compressed(NARROW, Change::of(at), 10);
         }
     }
     writer.finish()
@@ -131,6 +132,17 @@ enum Change {
     Insert,
     Update,
     Delete,
+}
+
+impl Change {
+    /// Of five transactions two insert, two update and one deletes.
+    const fn of(turn: u64) -> Self {
+        match turn % 5 {
+            0 | 3 => Self::Insert,
+            1 | 4 => Self::Update,
+            _ => Self::Delete,
+        }
+    }
 }
 
 /// Writes transactions one after the other.
@@ -152,15 +164,16 @@ impl Writer {
         Corpus { name: self.name, bytes: self.log.into_bytes(), facts: self.facts }
     }
 
-    fn transaction(&mut self, table: Table, rows: u64) {
+    fn transaction(&mut self, table: Table, change: Change, rows: u64) {
         let log = std::mem::replace(&mut self.log, LogBuilder::new(FILE));
         let log = self.start(log).begin();
-        self.log = self.body(log, table, rows);
+        self.log = self.body(log, table, change, rows);
     }
 
-    fn compressed(&mut self, table: Table, rows: u64) {
+    fn compressed(&mut self, table: Table, change: Change, rows: u64) {
         let log = std::mem::replace(&mut self.log, LogBuilder::new(FILE));
-        self.log = self.start(log).compressed(|inner| self.body(inner.begin(), table, rows));
+        self.log =
+            self.start(log).compressed(|inner| self.body(inner.begin(), table, change, rows));
     }
 
     fn start(&mut self, log: LogBuilder) -> LogBuilder {
@@ -170,13 +183,8 @@ impl Writer {
     }
 
     /// The table map, the rows and the commit.
-    fn body(&mut self, log: LogBuilder, table: Table, rows: u64) -> LogBuilder {
+    fn body(&mut self, log: LogBuilder, table: Table, change: Change, rows: u64) -> LogBuilder {
         let columns = (table.columns)();
-        let change = match self.facts.transactions % 10 {
-            1 | 3 | 6 | 8 => Change::Insert,
-            2 | 4 | 7 | 9 => Change::Update,
-            _ => Change::Delete,
-        };
         let mut log = log.table_map(table.id, "bench", table.name, &columns);
         let mut images = Vec::new();
         let mut size = 0;
@@ -191,7 +199,7 @@ impl Writer {
             }
             self.facts.rows += 1;
             if size > EVENT_SIZE || row + 1 == rows {
-                log = event(log, table.id, change, &images);
+                log = event(log.statement_goes_on(row + 1 < rows), table.id, change, &images);
                 images.clear();
                 size = 0;
             }
