@@ -27,7 +27,7 @@ impl Row<'_> {
 }
 
 impl<'a> RowSink<'a> for Row<'a> {
-    #[inline]
+    #[inline(always)]
     fn value(&mut self, side: Side, column: usize, value: Value<'a>) {
         let image = match side {
             Side::Before => &mut self.before,

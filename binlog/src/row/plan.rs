@@ -1,5 +1,6 @@
 //! How the values of one table's rows are read: the table map compiled to one step per column.
 
+use super::reader::{RowSink, Side};
 use crate::value::{
     Compressed, Date, DateTime, Decimal, JsonBinary, Time, Timestamp, Value, decimal::packed_len,
 };
@@ -306,62 +307,96 @@ impl Step {
         matches!(self.0, Op::Json { .. })
     }
 
-    /// Reads a value that is not NULL and hands it to `then`. `then` is called in every arm, so that one that looks
-    /// at the kind of value is decided at compile time.
-    #[inline]
-    pub(crate) fn read<'a>(
+    /// Reads a value that is not NULL and hands it to `sink`. The sink is called in every arm: inlined there, its look
+    /// at the kind of value is decided at compile time. Inlined into the loop over the columns itself, so that the
+    /// cursor stays in registers.
+    #[inline(always)]
+    pub(crate) fn read<'a, S: RowSink<'a>>(
         self,
         cursor: &mut Cursor<'a>,
-        then: impl FnOnce(Value<'a>),
+        side: Side,
+        column: usize,
+        sink: &mut S,
     ) -> Result<(), DecodeError> {
         match self.0 {
-            Op::Int8 => then(Value::Int8(cursor.u8("tinyint")?)),
-            Op::Int16 => then(Value::Int16(cursor.u16_le("smallint")?)),
-            Op::Int24 => then(Value::Int24(cursor.u24_le("mediumint")?)),
-            Op::Int32 => then(Value::Int32(cursor.u32_le("int")?)),
-            Op::Int64 => then(Value::Int64(cursor.u64_le("bigint")?)),
-            Op::Float => then(Value::Float(f32::from_le_bytes(cursor.array("float")?))),
-            Op::Double => then(Value::Double(f64::from_le_bytes(cursor.array("double")?))),
+            Op::Int8 => sink.value(side, column, Value::Int8(cursor.u8("tinyint")?)),
+            Op::Int16 => sink.value(side, column, Value::Int16(cursor.u16_le("smallint")?)),
+            Op::Int24 => sink.value(side, column, Value::Int24(cursor.u24_le("mediumint")?)),
+            Op::Int32 => sink.value(side, column, Value::Int32(cursor.u32_le("int")?)),
+            Op::Int64 => sink.value(side, column, Value::Int64(cursor.u64_le("bigint")?)),
+            Op::Float => {
+                sink.value(side, column, Value::Float(f32::from_le_bytes(cursor.array("float")?)))
+            }
+            Op::Double => {
+                sink.value(side, column, Value::Double(f64::from_le_bytes(cursor.array("double")?)))
+            }
             Op::Decimal { precision, scale, len } => {
-                then(Value::Decimal(Decimal::read(cursor, precision, scale, len)?));
+                let bytes = Decimal::read_packed(cursor, precision, scale, len)?;
+                let decimal = Decimal::Packed { bytes, precision, scale };
+                sink.value(side, column, Value::Decimal(decimal));
             }
             Op::Bit { len, last } => {
                 let bytes = cursor.take(len.into(), "bit")?;
                 match bytes.first() {
-                    Some(first) if first & !last == 0 => then(Value::Bit(bytes)),
+                    Some(first) if first & !last == 0 => {
+                        sink.value(side, column, Value::Bit(bytes))
+                    }
                     first => {
                         let value = first.copied().unwrap_or_default().into();
                         return Err(DecodeError::Invalid { field: "first byte of a bit", value });
                     }
                 }
             }
-            Op::Year => then(Value::Year(cursor.u8("year")?)),
-            Op::Date => then(Value::Date(Date::read(cursor)?)),
-            Op::OldTime => then(Value::Time(Time::read_old(cursor)?)),
-            Op::Time { fsp } => then(Value::Time(Time::read(cursor, fsp)?)),
-            Op::OldDateTime => then(Value::DateTime(DateTime::read_old(cursor)?)),
-            Op::DateTime { fsp } => then(Value::DateTime(DateTime::read(cursor, fsp)?)),
-            Op::OldTimestamp => then(Value::Timestamp(Timestamp::read_old(cursor)?)),
-            Op::Timestamp { fsp } => then(Value::Timestamp(Timestamp::read(cursor, fsp)?)),
+            Op::Year => sink.value(side, column, Value::Year(cursor.u8("year")?)),
+            Op::Date => sink.value(side, column, Value::Date(Date::read(cursor)?)),
+            Op::OldTime => sink.value(side, column, Value::Time(Time::read_old(cursor)?)),
+            Op::Time { fsp } => sink.value(side, column, Value::Time(Time::read(cursor, fsp)?)),
+            Op::OldDateTime => {
+                sink.value(side, column, Value::DateTime(DateTime::read_old(cursor)?))
+            }
+            Op::DateTime { fsp } => {
+                let packed = DateTime::read_packed(cursor, fsp)?;
+                sink.value(side, column, Value::DateTime(DateTime::unpack(packed, fsp)));
+            }
+            Op::OldTimestamp => {
+                sink.value(side, column, Value::Timestamp(Timestamp::read_old(cursor)?))
+            }
+            Op::Timestamp { fsp } => {
+                sink.value(side, column, Value::Timestamp(Timestamp::read(cursor, fsp)?))
+            }
             Op::Bytes1 => {
                 let len = cursor.u8("string length")?;
-                then(Value::Bytes(cursor.take(len.into(), "string")?));
+                sink.value(side, column, Value::Bytes(cursor.take(len.into(), "string")?));
             }
             Op::Bytes2 => {
                 let len = cursor.u16_le("string length")?;
-                then(Value::Bytes(cursor.take(len.into(), "string")?));
+                sink.value(side, column, Value::Bytes(cursor.take(len.into(), "string")?));
             }
-            Op::Blob { len } => then(Value::Bytes(prefixed(cursor, len, "blob")?)),
-            Op::Enum1 => then(Value::Enum(cursor.u8("enum")?.into())),
-            Op::Enum2 => then(Value::Enum(cursor.u16_le("enum")?)),
-            Op::Set { len } => then(Value::Set(cursor.uint_le(len.into(), "set")?)),
-            Op::Json { len } => then(Value::Json(JsonBinary(prefixed(cursor, len, "json")?))),
-            Op::Geometry { len } => then(Value::Geometry(prefixed(cursor, len, "geometry")?)),
-            Op::Vector { len } => then(Value::Vector(prefixed(cursor, len, "vector")?)),
+            Op::Blob { len } => {
+                sink.value(side, column, Value::Bytes(prefixed(cursor, len, "blob")?))
+            }
+            Op::Enum1 => sink.value(side, column, Value::Enum(cursor.u8("enum")?.into())),
+            Op::Enum2 => sink.value(side, column, Value::Enum(cursor.u16_le("enum")?)),
+            Op::Set { len } => {
+                sink.value(side, column, Value::Set(cursor.uint_le(len.into(), "set")?))
+            }
+            Op::Json { len } => {
+                sink.value(side, column, Value::Json(JsonBinary(prefixed(cursor, len, "json")?)))
+            }
+            Op::Geometry { len } => {
+                sink.value(side, column, Value::Geometry(prefixed(cursor, len, "geometry")?))
+            }
+            Op::Vector { len } => {
+                sink.value(side, column, Value::Vector(prefixed(cursor, len, "vector")?))
+            }
             Op::Compressed { len } => {
-                then(Value::Compressed(Compressed(prefixed(cursor, len, "compressed column")?)));
+                sink.value(
+                    side,
+                    column,
+                    Value::Compressed(Compressed(prefixed(cursor, len, "compressed column")?)),
+                );
             }
-            Op::Null => then(Value::Null),
+            Op::Null => sink.value(side, column, Value::Null),
         }
         Ok(())
     }

@@ -20,6 +20,10 @@ pub enum Side {
 
 /// Takes the values of a row as they are decoded: all of the before image, then all of the after image, each in table
 /// order. A column that an image does not carry is not called for.
+///
+/// The decoder calls [`value`](Self::value) in a place of its own for every type, where the kind of the value is known.
+/// An implementation that is marked `#[inline(always)]` loses its `match` there; one that is not is called with the
+/// value in memory and looks at the kind again, which takes about as long as decoding did.
 pub trait RowSink<'a> {
     /// Takes one value. `column` is zero-based in the table map.
     fn value(&mut self, side: Side, column: usize, value: Value<'a>);
@@ -193,7 +197,6 @@ impl<'a, 't> RowReader<'a, 't> {
         &mut self,
         sink: &mut S,
     ) -> Result<(), (Side, Option<usize>, DecodeError)> {
-        // A copy, so that the position stays in registers.
         let mut rows = self.rows;
         if let Some(present) = self.before {
             image(self.steps, &mut rows, Side::Before, present, sink)
@@ -216,7 +219,7 @@ impl<'a, 't> RowReader<'a, 't> {
 type ImageError = (Option<usize>, DecodeError);
 
 /// Reads one image: the null bitmap over the columns present, then their values.
-#[inline]
+#[inline(never)]
 fn image<'a, S: RowSink<'a>>(
     steps: &[Step],
     rows: &mut Cursor<'a>,
@@ -227,12 +230,15 @@ fn image<'a, S: RowSink<'a>>(
     if !present.is_full() {
         return sparse_image(steps, rows, side, present, sink, |_| false);
     }
-    let nulls = rows.take(steps.len().div_ceil(8), "null bitmap").map_err(|error| (None, error))?;
+    // A copy, so that the position stays in registers.
+    let mut cursor = *rows;
+    let nulls =
+        cursor.take(steps.len().div_ceil(8), "null bitmap").map_err(|error| (None, error))?;
     for ((block, steps), nulls) in steps.chunks(8).enumerate().zip(nulls) {
         let mut nulls = u32::from(*nulls);
         for (column, step) in (block * 8..).zip(steps) {
             if nulls & 1 == 0 {
-                step.read(rows, |value| sink.value(side, column, value))
+                step.read(&mut cursor, side, column, sink)
                     .map_err(|error| (Some(column), error))?;
             } else {
                 sink.value(side, column, Value::Null);
@@ -240,6 +246,7 @@ fn image<'a, S: RowSink<'a>>(
             nulls >>= 1;
         }
     }
+    *rows = cursor;
     Ok(())
 }
 
@@ -263,11 +270,22 @@ fn sparse_image<'a, S: RowSink<'a>>(
             let diffs = JsonDiffs::read(rows).map_err(|error| (Some(column), error))?;
             sink.value(side, column, Value::JsonDiffs(diffs));
         } else {
-            step.read(rows, |value| sink.value(side, column, value))
-                .map_err(|error| (Some(column), error))?;
+            read_apart(*step, rows, side, column, sink).map_err(|error| (Some(column), error))?;
         }
     }
     Ok(())
+}
+
+/// Reads a value, not inlined: the decoding of all types is large, and images that lack columns are rarer.
+#[inline(never)]
+fn read_apart<'a, S: RowSink<'a>>(
+    step: Step,
+    rows: &mut Cursor<'a>,
+    side: Side,
+    column: usize,
+    sink: &mut S,
+) -> Result<(), DecodeError> {
+    step.read(rows, side, column, sink)
 }
 
 /// Reads the after image of a partial update: options, a bit per JSON column of the table, then the image.

@@ -20,6 +20,9 @@ const GROUP_BYTES: u8 = 4;
 /// Bytes that 0 to 9 digits take (MySQL, `strings/decimal.cc`, `dig2bytes`).
 const DIGIT_BYTES: [u8; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
 
+/// What a full group counts to.
+const FULL: u64 = 1_000_000_000;
+
 const POWERS: [u32; 10] =
     [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 
@@ -53,16 +56,22 @@ impl<'a> Decimal<'a> {
         scale: u8,
         len: u8,
     ) -> Result<Self, DecodeError> {
+        let bytes = Self::read_packed(cursor, precision, scale, len)?;
+        Ok(Self::Packed { bytes, precision, scale })
+    }
+
+    /// As [`Self::read`], the bytes alone: a whole decimal in a `Result` would go through memory.
+    #[inline(always)]
+    pub(crate) fn read_packed(
+        cursor: &mut Cursor<'a>,
+        precision: u8,
+        scale: u8,
+        len: u8,
+    ) -> Result<&'a [u8], DecodeError> {
         let bytes = cursor.take(len.into(), "decimal")?;
-        if small_unscaled(bytes, precision, scale).is_some() {
-            return Ok(Self::Packed { bytes, precision, scale });
-        }
-        match Groups::new(bytes, precision, scale).find(|(value, digits)| *value >= power(*digits))
-        {
-            None => Ok(Self::Packed { bytes, precision, scale }),
-            Some((value, _)) => {
-                Err(DecodeError::Invalid { field: "decimal digits", value: value.into() })
-            }
+        match small_unscaled(bytes, precision, scale) {
+            Some(_) => Ok(bytes),
+            None => check_groups(bytes, precision, scale).map(|()| bytes),
         }
     }
 
@@ -108,26 +117,17 @@ impl<'a> Decimal<'a> {
     #[inline]
     #[must_use]
     pub fn to_i128(&self) -> Option<i128> {
+        // Small enough to be inlined where a row is decoded, where the same digits were just taken apart to be checked.
         match *self {
             Self::Packed { bytes, precision, scale } => {
-                let size = match small_unscaled(bytes, precision, scale) {
-                    Some(small) => small.into(),
-                    None => Groups::new(bytes, precision, scale).try_fold(
-                        0,
-                        |sum: i128, (value, digits)| {
-                            sum.checked_mul(power(digits).into())?.checked_add(value.into())
-                        },
-                    )?,
-                };
-                Some(if packed_sign(bytes) { -size } else { size })
+                match small_unscaled(bytes, precision, scale) {
+                    Some(small) => {
+                        Some(if packed_sign(bytes) { -i128::from(small) } else { small.into() })
+                    }
+                    None => large_unscaled(bytes, precision, scale),
+                }
             }
-            Self::Text(text) => {
-                let (negative, digits) = text_digits(text)?;
-                let size = digits.into_iter().flatten().try_fold(0, |sum: i128, digit| {
-                    sum.checked_mul(10)?.checked_add((digit - b'0').into())
-                })?;
-                Some(if negative { -size } else { size })
-            }
+            Self::Text(text) => text_unscaled(text),
         }
     }
 
@@ -226,6 +226,17 @@ fn checked_len(precision: u8, max_precision: u8, scale: u8) -> Result<u8, Decode
     Ok(side(precision - scale) + side(scale))
 }
 
+/// Checks that no group exceeds its digits: for numbers above 8 bytes, and to name what is wrong.
+#[inline(never)]
+fn check_groups(bytes: &[u8], precision: u8, scale: u8) -> Result<(), DecodeError> {
+    match Groups::new(bytes, precision, scale).find(|(value, digits)| *value >= power(*digits)) {
+        None => Ok(()),
+        Some((value, _)) => {
+            Err(DecodeError::Invalid { field: "decimal digits", value: value.into() })
+        }
+    }
+}
+
 /// The unscaled size of a number of at most 8 bytes (18 digits), read as one integer and taken apart from the right.
 /// `None` for a longer one and for bad digits.
 #[inline(always)]
@@ -250,24 +261,45 @@ fn small_unscaled(bytes: &[u8], precision: u8, scale: u8) -> Option<u64> {
     }
     packed &= !sign;
 
+    // From the right: an incomplete group after the point, full groups, an incomplete one before it. Two full groups
+    // fill the 8 bytes.
     let before = precision.checked_sub(scale)?;
-    let (mut sum, mut place, mut valid) = (0_u64, 1_u64, true);
-    let mut push = |bits: u32, power: u32| {
-        let value = packed & ((1 << bits) - 1);
-        packed >>= bits;
-        sum = sum.wrapping_add(value.wrapping_mul(place));
-        place = place.wrapping_mul(power.into());
-        valid &= value < power.into();
+    let (last, first) = (scale % GROUP, before % GROUP);
+    let last_bits = 8 * u32::from(digit_bytes(last));
+    let last_value = packed & ((1 << last_bits) - 1);
+    packed >>= last_bits;
+    let low = packed & u64::from(u32::MAX);
+    let (full, full_value, first_value) = match scale / GROUP + before / GROUP {
+        0 => (1, 0, packed),
+        1 => (FULL, low, packed >> 32),
+        // The upper of the two takes the place of the first group.
+        2 => return (packed >> 32 < FULL && low < FULL).then(|| (packed >> 32) * FULL + low),
+        _ => return None,
     };
-    let part = |digits: u8| (8 * u32::from(digit_bytes(digits)), power(digits));
-    let (bits, limit) = part(scale % GROUP);
-    push(bits, limit);
-    for _ in 0..scale / GROUP + before / GROUP {
-        push(32, POWERS[9]);
-    }
-    let (bits, limit) = part(before % GROUP);
-    push(bits, limit);
-    valid.then_some(sum)
+    let last_limit = u64::from(power(last));
+    let valid =
+        last_value < last_limit && full_value < full && first_value < u64::from(power(first));
+    valid.then(|| (first_value * full + full_value) * last_limit + last_value)
+}
+
+/// The unscaled number of packed digits of any length.
+#[inline(never)]
+fn large_unscaled(bytes: &[u8], precision: u8, scale: u8) -> Option<i128> {
+    let size = Groups::new(bytes, precision, scale).try_fold(0, |sum: i128, (value, digits)| {
+        sum.checked_mul(power(digits).into())?.checked_add(value.into())
+    })?;
+    Some(if packed_sign(bytes) { -size } else { size })
+}
+
+/// The unscaled number of decimal text.
+#[inline(never)]
+fn text_unscaled(text: &[u8]) -> Option<i128> {
+    let (negative, digits) = text_digits(text)?;
+    let size = digits
+        .into_iter()
+        .flatten()
+        .try_fold(0, |sum: i128, digit| sum.checked_mul(10)?.checked_add((digit - b'0').into()))?;
+    Some(if negative { -size } else { size })
 }
 
 /// The groups of a packed number from the left, as (value, number of digits). Ends early when bytes are missing.
