@@ -3,6 +3,7 @@
 
 mod cases;
 mod data;
+mod decode;
 mod errors;
 mod goldens;
 mod kills;
