@@ -39,7 +39,7 @@ fn decodes(options: Options) {
         text.lines().filter(|line| line.contains(&op) && line.contains("dec_db")).count()
     };
     assert_eq!((ops("c"), ops("u"), ops("d")), (4, 2, 1), "{text}");
-    for part in ["1709168523400000", "AP8=", "bbbbbbbbbb"] {
+    for part in ["1709168523400000", "bbbbbbbbbb", "[1,"] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
 }
