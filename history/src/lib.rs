@@ -2,6 +2,7 @@
 
 pub mod codec;
 pub mod compare;
+pub mod cross_check;
 pub mod ddl;
 pub mod error;
 mod json;
@@ -11,6 +12,7 @@ pub mod recover;
 pub mod schema;
 pub mod store;
 
+pub use cross_check::ShapeMismatch;
 pub use error::{Error, ErrorClass};
 pub use offset::SourceOffset;
 pub use record::{HistoryRecord, TableChange};

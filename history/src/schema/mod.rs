@@ -3,12 +3,15 @@
 //! It is the model that Debezium keeps, since its records are what history files hold: the names, lengths and flags
 //! of a [`Column`] are those that `tableChanges` prints, and [`ColumnType`] is derived from them.
 
+mod collation;
 mod column;
 mod column_type;
 mod jdbc;
 mod table_id;
 mod tables;
 
+pub(crate) use collation::bytes_per_character;
+pub use collation::charset_of_collation;
 pub use column::{Column, DefaultValue};
 pub use column_type::ColumnType;
 pub use jdbc::JdbcType;
