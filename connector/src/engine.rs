@@ -20,7 +20,7 @@ use crate::batch::Batch;
 use crate::config::Config;
 use crate::error::Error;
 use crate::offset::OffsetPoint;
-use crate::offset_store::{OffsetKey, OffsetStore, OffsetStoreError};
+use crate::offset_store::{MemoryOffsetStore, OffsetKey, OffsetStore, OffsetStoreError};
 use crate::source::Source;
 use crate::stores::{open_history, open_offsets};
 
@@ -240,6 +240,17 @@ pub(crate) struct Committer {
 }
 
 impl Committer {
+    /// One that has nothing to store.
+    pub(crate) fn idle(config: &Config) -> Self {
+        let key = OffsetKey { engine: config.name.clone(), server: config.topic_prefix.clone() };
+        Self {
+            ledger: SharedLedger::new(OffsetPoint::closed_at("", 0)),
+            offsets: Arc::new(MemoryOffsetStore::new()),
+            key,
+            written: tokio::sync::Mutex::new(0),
+        }
+    }
+
     /// Stores the frontier if it moved since the last time.
     pub(crate) async fn commit(&self) -> Result<(), OffsetStoreError> {
         let mut written = self.written.lock().await;

@@ -1,8 +1,10 @@
 //! Everything that can end an engine.
 
+use std::fmt;
+
 use holdfast_binlog::wire::DecodeError;
-use holdfast_history::TableId;
 use holdfast_history::ddl::DdlError;
+use holdfast_history::{ShapeMismatch, TableId};
 
 use crate::config::ConfigErrors;
 use crate::convert::ConvertError;
@@ -156,28 +158,78 @@ pub struct DdlFailure {
     pub fix: &'static str,
 }
 
-/// A row that does not fit its table's definition. The first sentence is Debezium's.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "Error processing row in {table}, internal schema size {expected}, but row size {found} , restart connector with \
-     schema recovery mode. The event in {file} at {position} has columns ({wire}), the schema history has ({model}): a \
-     change of the table is missing from the history"
-)]
+/// Rows that do not fit their table's definition.
+#[derive(Debug)]
 pub struct Mismatch {
     /// The table.
     pub table: TableId,
-    /// Columns of the definition.
-    pub expected: usize,
-    /// Columns of the row.
-    pub found: usize,
     /// Binlog file.
     pub file: String,
     /// Position of the event in bytes.
     pub position: u64,
-    /// The row's column types.
+    /// The first column that differs.
+    pub mismatch: ShapeMismatch,
+    /// The columns of the log.
     pub wire: String,
-    /// The definition's columns.
+    /// The columns of the definition.
     pub model: String,
+    /// Where the definition is from.
+    pub origin: DefinitionOrigin,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, file, position, mismatch, wire, model, origin } = self;
+        let (expected, found) = mismatch.counts;
+        if expected != found {
+            // Debezium's words.
+            write!(
+                f,
+                "Error processing row in {table}, internal schema size {expected}, but row size {found} , restart \
+                 connector with schema recovery mode. "
+            )?;
+        }
+        write!(
+            f,
+            "the rows of {table} in {file} at {position} do not fit its definition: {mismatch}. The log has columns \
+             ({wire}), the definition, which is from {origin}, has ({model}): a change of the table is missing from the \
+             schema history; rebuild the schema history at the stored offset"
+        )
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+/// Where a table's definition is from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DefinitionOrigin {
+    /// The snapshot of this run.
+    Snapshot,
+    /// A record of the schema history, by its number from 1 in the order of the file.
+    Record(usize),
+    /// A statement that came in the log.
+    Statement {
+        /// Binlog file.
+        file: String,
+        /// Position of the statement's event in bytes.
+        position: u64,
+    },
+    /// The schema history; which record is not known.
+    Unknown,
+}
+
+impl fmt::Display for DefinitionOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Snapshot => f.write_str("the snapshot"),
+            Self::Record(record) => write!(f, "record {record} of the schema history"),
+            Self::Statement { file, position } => {
+                write!(f, "the statement in {file} at {position}")
+            }
+            Self::Unknown => f.write_str("the schema history"),
+        }
+    }
 }
 
 /// Which connection reads the log, and why it does not.

@@ -12,7 +12,7 @@ use holdfast_history::{HistoryRecord, TableId, Tables};
 use holdfast_snapshot::{LogPosition, ServerFacts, SnapshotOptions, SnapshotRow, Snapshotter};
 use mysql_async::Conn;
 
-use crate::assemble::{TableContext, VERSION, schema_change_record};
+use crate::assemble::{Origins, TableContext, VERSION, schema_change_record};
 use crate::batch::{BatchBuilder, RecordHead, RecordOrigin};
 use crate::config::{LockingMode, SnapshotMode};
 use crate::convert::Origin;
@@ -150,7 +150,8 @@ impl Source {
             tokio::time::sleep(config.snapshot.streaming_delay).await;
         }
         let offset = run.complete.to_source_offset();
-        Ok(Some(StreamStart { offset, tables, guard: ReplayGuard::default(), lineage }))
+        let (guard, origins) = (ReplayGuard::default(), Origins::new(None));
+        Ok(Some(StreamStart { offset, tables, guard, origins, lineage }))
     }
 
     fn begin_run(

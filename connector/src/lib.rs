@@ -12,6 +12,7 @@ mod engine;
 mod error;
 pub mod filter;
 pub mod format;
+pub mod history_tool;
 mod identity;
 mod initial;
 pub mod offset;
@@ -26,7 +27,10 @@ pub use ack::AckGroup;
 pub use batch::Batch;
 pub use config::Config;
 pub use engine::{Control, Engine, EngineBuilder, EngineState, Status};
-pub use error::{ConvertFailed, DdlFailure, DumpFailure, Error, ErrorClass, Mismatch, RowFailure};
+pub use error::{
+    ConvertFailed, DdlFailure, DefinitionOrigin, DumpFailure, Error, ErrorClass, Mismatch,
+    RowFailure,
+};
 pub use format::debezium_json::Op;
 pub use identity::EventId;
 pub use offset_store::OffsetStore;

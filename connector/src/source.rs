@@ -1,5 +1,7 @@
 //! Where the engine's records come from: the snapshot, then the log, over as many connections as it takes.
 
+mod verify;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,12 +21,14 @@ use mysql_async::Conn;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use crate::assemble::{Assembler, AssemblerStart, HeldRef, Step};
+use crate::assemble::{Assembler, AssemblerStart, HeldRef, Origins, Step};
 use crate::batch::Batch;
 use crate::config::{Config, GuardrailAction, SnapshotMode};
 use crate::engine::{Committer, EngineState};
 use crate::error::{DumpFailure, Error, ErrorClass};
 use crate::offset::{Lineage, OffsetPoint, dump_position, file_of, gtids_of, resume_of};
+
+pub(crate) use verify::verify;
 
 /// The source task's state.
 pub(crate) struct Source {
@@ -42,6 +46,7 @@ pub(crate) struct StreamStart {
     pub(crate) offset: SourceOffset,
     pub(crate) tables: Tables,
     pub(crate) guard: ReplayGuard,
+    pub(crate) origins: Origins,
     pub(crate) lineage: Arc<Lineage>,
 }
 
@@ -234,7 +239,8 @@ impl Source {
         );
         self.check_available(conn, facts, &offset).await?;
         let lineage = self.lineage(facts, Some(&offset));
-        Ok(StreamStart { offset, tables, guard, lineage })
+        let origins = Origins::new(Some(report.origins));
+        Ok(StreamStart { offset, tables, guard, origins, lineage })
     }
 
     /// Whether the server still has what the offset wants next.
@@ -358,33 +364,7 @@ impl Source {
     /// Reads the log, over as many connections as it takes.
     async fn stream(&mut self, facts: &ServerFacts, start: StreamStart) -> Result<Ended, Error> {
         let track_gtids = self.tracks_gtids(facts);
-        let StreamStart { mut offset, tables, guard, lineage } = start;
-        let tracker = tracker_at(&offset, facts, track_gtids)?;
-        let frontier = OffsetPoint {
-            restart: tracker.restart_point().clone(),
-            ts_sec: offset.ts_sec,
-            server_id: offset.server_id.and_then(|id| u32::try_from(id).ok()).unwrap_or_default(),
-            birth: offset.holdfast.as_ref().and_then(|ours| ours.birth),
-            snapshot: None,
-            held: None,
-            lineage: Some(Arc::clone(&lineage)),
-        };
-        let held = held_of(&offset)?;
-        let frontier = OffsetPoint {
-            held: offset.holdfast.as_ref().and_then(|ours| ours.held.as_deref()).map(Into::into),
-            ..frontier
-        };
-        let mut assembler = Assembler::new(AssemblerStart {
-            config: Arc::clone(&self.config),
-            tables,
-            guard,
-            tracker,
-            offset: frontier,
-            lineage,
-            ledger: self.committer.ledger.clone(),
-            held,
-            track_gtids,
-        });
+        let (mut assembler, mut offset) = self.assembler(facts, start)?;
         let mut failures = 0_u32;
         loop {
             let before = assembler.offset();
@@ -418,6 +398,40 @@ impl Source {
             offset = assembler.offset().to_source_offset();
             assembler.reconnect(tracker_at(&offset, facts, track_gtids)?);
         }
+    }
+
+    /// What follows the log from a start, and the offset that it starts from.
+    fn assembler(
+        &self,
+        facts: &ServerFacts,
+        start: StreamStart,
+    ) -> Result<(Assembler, SourceOffset), Error> {
+        let track_gtids = self.tracks_gtids(facts);
+        let StreamStart { offset, tables, guard, origins, lineage } = start;
+        let tracker = tracker_at(&offset, facts, track_gtids)?;
+        let frontier = OffsetPoint {
+            restart: tracker.restart_point().clone(),
+            ts_sec: offset.ts_sec,
+            server_id: offset.server_id.and_then(|id| u32::try_from(id).ok()).unwrap_or_default(),
+            birth: offset.holdfast.as_ref().and_then(|ours| ours.birth),
+            snapshot: None,
+            held: offset.holdfast.as_ref().and_then(|ours| ours.held.as_deref()).map(Into::into),
+            lineage: Some(Arc::clone(&lineage)),
+        };
+        let held = held_of(&offset)?;
+        let assembler = Assembler::new(AssemblerStart {
+            config: Arc::clone(&self.config),
+            tables,
+            guard,
+            origins,
+            tracker,
+            offset: frontier,
+            lineage,
+            ledger: self.committer.ledger.clone(),
+            held,
+            track_gtids,
+        });
+        Ok((assembler, offset))
     }
 
     async fn pause(&mut self, how_long: Duration) -> Option<Ended> {
@@ -687,6 +701,12 @@ fn held_of(offset: &SourceOffset) -> Result<Vec<HeldRef>, Error> {
             "the stored offset's holdfast_held can't be read; restore the offset".to_owned(),
         )
     })
+}
+
+/// Asks the server about itself.
+pub(crate) async fn server_facts(config: &Config) -> Result<ServerFacts, Error> {
+    let mut conn = holdfast_snapshot::connect(&server_options(config)).await?;
+    Ok(holdfast_snapshot::facts(&mut conn).await?)
 }
 
 /// A tracker at a stored offset.

@@ -16,6 +16,18 @@ pub(crate) fn open_history(config: &Config) -> Result<Arc<dyn HistoryStore>, Err
     })
 }
 
+/// The schema history for reading only: an engine may be writing it.
+pub(crate) fn open_history_read_only(config: &Config) -> Result<Arc<dyn HistoryStore>, Error> {
+    match &config.history.store {
+        StoreKind::File { path } => Ok(Arc::new(FileHistoryStore::open_read_only(path))),
+        StoreKind::Memory => Err(Error::Start(
+            "the schema history is kept in memory, where only its engine sees it; name a file in \
+             schema.history.internal.file.filename"
+                .to_owned(),
+        )),
+    }
+}
+
 /// The store of offsets that a configuration names.
 #[must_use]
 pub fn open_offsets(config: &Config) -> Arc<dyn OffsetStore> {

@@ -1,10 +1,11 @@
 //! Tables as the stream needs them.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use holdfast_binlog::event::rows::RowsKind;
 use holdfast_binlog::row::Row;
-use holdfast_history::{Table, TableId};
+use holdfast_history::{ShapeMismatch, Table, TableId};
 
 use crate::config::Config;
 use crate::convert::TableConverter;
@@ -19,6 +20,8 @@ pub(crate) struct TableContext {
     /// Indexes of the key columns.
     pub(super) key: Vec<usize>,
     pub(super) table: Arc<Table>,
+    /// Whether the key was compared with that of the log.
+    pub(super) key_checked: AtomicBool,
 }
 
 /// What a wire table id stands for.
@@ -28,6 +31,8 @@ pub(super) enum Resolved {
     Ignored,
     /// Captured, and the definition is known.
     Captured(Arc<TableContext>),
+    /// Captured, and the definition does not fit the log.
+    Unfit(Arc<TableContext>, Arc<ShapeMismatch>),
     /// Captured, and there is no definition.
     Unknown(TableId),
 }
@@ -47,7 +52,14 @@ impl TableContext {
         if let Some(raw) = &topic.replaced {
             tracing::warn!(table = %id, topic = topic.name, raw, "characters of the topic name were replaced");
         }
-        Ok(Self { topic: topic.name.into(), id, converter, key: selection.key, table })
+        Ok(Self {
+            topic: topic.name.into(),
+            id,
+            converter,
+            key: selection.key,
+            table,
+            key_checked: AtomicBool::new(false),
+        })
     }
 
     pub(super) fn key_changed(&self, kind: RowsKind, row: &Row<'_>) -> bool {

@@ -5,25 +5,31 @@
 //! durable before it is applied, so that no row is delivered whose definition a restart could not find.
 
 mod context;
+mod origins;
 mod rows;
 mod statement;
+mod verify;
 mod xa;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use holdfast_binlog::event::mariadb::{AlterPhase, MariaDbGtidEvent};
-use holdfast_binlog::event::table_map::TableMap;
+use holdfast_binlog::event::table_map::{Dialect, TableMap};
 use holdfast_binlog::event::{Event, EventData, EventType};
 use holdfast_binlog::row::Row;
 use holdfast_binlog::txn::{Opened, RestartPoint, TransactionGtid, TxnTracker};
+use holdfast_history::cross_check;
 use holdfast_history::offset::SnapshotKind;
 use holdfast_history::recover::ReplayGuard;
 use holdfast_history::{TableId, Tables};
 
 pub(crate) use context::TableContext;
+pub(crate) use origins::Origins;
 pub(crate) use rows::{Image, Nothing, PatchedDocument, write_identity_header, write_key};
 pub(crate) use statement::{PendingDdl, schema_change_record};
+pub(crate) use verify::Verification;
 pub(crate) use xa::HeldRef;
 
 use context::Resolved;
@@ -61,6 +67,7 @@ pub(crate) struct AssemblerStart {
     pub(crate) config: Arc<Config>,
     pub(crate) tables: Tables,
     pub(crate) guard: ReplayGuard,
+    pub(crate) origins: Origins,
     pub(crate) tracker: TxnTracker,
     pub(crate) offset: OffsetPoint,
     pub(crate) lineage: Arc<Lineage>,
@@ -77,6 +84,9 @@ pub(crate) struct Assembler {
     config: Arc<Config>,
     tables: Tables,
     guard: ReplayGuard,
+    origins: Origins,
+    /// Set when definitions are only checked and no row is delivered.
+    verification: Option<Verification>,
     tracker: TxnTracker,
     batch: BatchBuilder,
     ready: VecDeque<Batch>,
@@ -117,6 +127,7 @@ impl Assembler {
             config,
             tables,
             guard,
+            origins,
             tracker,
             offset,
             lineage,
@@ -154,6 +165,8 @@ impl Assembler {
             config,
             tables,
             guard,
+            origins,
+            verification: None,
             tracker,
             lineage,
             lineage_name,
@@ -376,7 +389,13 @@ impl Assembler {
             Resolved::Ignored
         } else {
             match self.context(&id)? {
-                Some(context) => Resolved::Captured(context),
+                Some(context) => match cross_check::check(&context.table, map, self.dialect()) {
+                    Ok(()) => {
+                        self.check_key(&context, map);
+                        Resolved::Captured(context)
+                    }
+                    Err(mismatch) => Resolved::Unfit(context, Arc::new(mismatch)),
+                },
                 None => Resolved::Unknown(id.clone()),
             }
         };
@@ -385,6 +404,30 @@ impl Assembler {
         }
         self.resolved.insert(map.table_id(), (id, resolved.clone()));
         Ok(resolved)
+    }
+
+    /// A key that differs proves nothing, as of several unique indexes the server and the model may take different ones;
+    /// it is told once.
+    fn check_key(&mut self, context: &TableContext, map: &TableMap) {
+        if context.key_checked.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let dialect = self.dialect();
+        let Some(keys) = cross_check::key_difference(&context.table, map, dialect) else { return };
+        match &mut self.verification {
+            Some(verification) => {
+                verification.keys.insert((*context.id).clone(), keys);
+            }
+            None => {
+                let (definition, log) = keys;
+                tracing::warn!(table = %context.id, definition, log, "the log has another key than the definition");
+            }
+        }
+    }
+
+    /// Whose table maps they are.
+    fn dialect(&self) -> Dialect {
+        if self.config.is_mariadb() { Dialect::MariaDb } else { Dialect::MySql }
     }
 
     /// The context of a captured table, `None` when its definition is not known.

@@ -9,7 +9,7 @@ use holdfast_binlog::event::table_map::{Bitmap, TableMap};
 use holdfast_binlog::row::{Row, RowError, RowImage, RowReader, RowSink, Side};
 use holdfast_binlog::value::JsonStyle;
 use holdfast_binlog::wire::DecodeError;
-use holdfast_history::TableId;
+use holdfast_history::{ShapeMismatch, TableId, cross_check};
 
 use super::context::{Resolved, TableContext};
 use super::{Assembler, VERSION};
@@ -37,29 +37,29 @@ impl Assembler {
         let context = match self.resolve(map)? {
             Resolved::Captured(context) => context,
             Resolved::Ignored => return self.count_rows(event, rows, map),
-            Resolved::Unknown(id) => {
-                if !self.tracker.skips_row() {
-                    let table = id.clone();
-                    let error = Error::UnknownTable {
-                        table,
-                        file: event.file.to_owned(),
-                        position: event.position,
-                    };
-                    match self.config.events.on_unknown_table {
-                        FailureMode::Fail => return Err(error),
-                        FailureMode::Warn => tracing::warn!(error = %error, "rows left out"),
-                        FailureMode::Skip => {}
-                    }
-                }
-                return self.count_rows(event, rows, map);
+            Resolved::Unknown(table) => {
+                let error = Error::UnknownTable {
+                    table,
+                    file: event.file.to_owned(),
+                    position: event.position,
+                };
+                let mode = self.config.events.on_unknown_table;
+                return self.refuse(event, rows, map, mode, error);
+            }
+            Resolved::Unfit(context, mismatch) => {
+                // Another number of columns ends Debezium whatever its settings say.
+                let mode = match mismatch.counts {
+                    (definition, log) if definition == log => self.config.events.on_unknown_table,
+                    _ => FailureMode::Fail,
+                };
+                let error = self.mismatch(event, map, &context, &mismatch);
+                return self.refuse(event, rows, map, mode, error);
             }
         };
-        if map.column_count() != context.table.columns.len() {
-            return self.mismatch(event, rows, map, &context);
+        if self.verifies(&context.id) {
+            return self.count_rows(event, rows, map);
         }
-        if let Some(column) = missing_column(rows)
-            && !self.tracker.skips_row()
-        {
+        if let Some(column) = missing_column(rows) {
             let columns = &context.table.columns;
             let error = Error::PartialImage {
                 table: (*context.id).clone(),
@@ -67,12 +67,8 @@ impl Assembler {
                 file: event.file.to_owned(),
                 position: event.position,
             };
-            match self.config.events.on_processing_failure {
-                FailureMode::Fail => return Err(error),
-                FailureMode::Warn => tracing::warn!(error = %error, "rows left out"),
-                FailureMode::Skip => {}
-            }
-            return self.count_rows(event, rows, map);
+            let mode = self.config.events.on_processing_failure;
+            return self.refuse(event, rows, map, mode, error);
         }
         let kind = rows.kind();
         let skipped_operation = is_skipped(self.config.events.skipped, kind);
@@ -136,41 +132,59 @@ impl Assembler {
         Ok(())
     }
 
-    fn mismatch(
+    /// Rows that can't be delivered. What an earlier run did needs no definition and is only counted; the first row after
+    /// it is the error.
+    fn refuse(
         &mut self,
         event: &Event<'_>,
         rows: &RowsEvent<'_>,
         map: &TableMap,
-        context: &TableContext,
+        mode: FailureMode,
+        error: Error,
     ) -> Result<(), Error> {
-        // What an earlier run did needs no definition; the first row after it does.
+        let mut error = Some(error);
         let mut reader = self.reader(event, rows, map)?;
         while reader
             .read_into(&mut Nothing)
             .map_err(|error| self.row_error(event, map, None, error))?
         {
-            if !self.tracker.skips_row() {
-                let wire: Vec<String> =
-                    map.columns().iter().map(|column| format!("{:?}", column.wire_type)).collect();
-                let model: Vec<String> = context
-                    .table
-                    .columns
-                    .iter()
-                    .map(|column| format!("{} {}", column.name, column.type_name))
-                    .collect();
-                return Err(Error::Mismatch(Box::new(Mismatch {
-                    table: (*context.id).clone(),
-                    expected: context.table.columns.len(),
-                    found: map.column_count(),
-                    file: event.file.to_owned(),
-                    position: event.position,
-                    wire: wire.join(", "),
-                    model: model.join(", "),
-                })));
+            if !self.tracker.skips_row()
+                && let Some(error) = error.take()
+            {
+                match (&mut self.verification, mode) {
+                    (Some(verification), _) => {
+                        verification.events += 1;
+                        let table = TableId::new(map.database(), map.table());
+                        verification.findings.entry(table).or_insert(error);
+                    }
+                    (None, FailureMode::Fail) => return Err(error),
+                    (None, FailureMode::Warn) => {
+                        tracing::warn!(error = error.chain(), "rows left out");
+                    }
+                    (None, FailureMode::Skip) => {}
+                }
             }
             self.tracker.row_done();
         }
         Ok(())
+    }
+
+    fn mismatch(
+        &self,
+        event: &Event<'_>,
+        map: &TableMap,
+        context: &TableContext,
+        mismatch: &ShapeMismatch,
+    ) -> Error {
+        Error::Mismatch(Box::new(Mismatch {
+            table: (*context.id).clone(),
+            file: event.file.to_owned(),
+            position: event.position,
+            mismatch: mismatch.clone(),
+            wire: cross_check::wire_shape(map, self.dialect()),
+            model: cross_check::definition_shape(&context.table),
+            origin: self.origins.of(&context.table.id),
+        }))
     }
 
     /// Renders what all rows of an event share.

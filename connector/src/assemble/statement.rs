@@ -229,6 +229,7 @@ impl Assembler {
     pub(crate) fn apply_ddl(&mut self, pending: PendingDdl, now_ns: i64) -> Result<(), Error> {
         let PendingDdl { records: _, tables, events, position, end, thread, deliver } = pending;
         self.tables = tables;
+        self.origins.note(&events, self.tracker.file(), position);
         if events.iter().any(|event| !event.changes.is_empty())
             || events.iter().any(|event| event.kind == DdlEventKind::Database)
         {

@@ -1,0 +1,141 @@
+//! The log read from an offset to its end, only to check definitions.
+
+use std::sync::Arc;
+
+use holdfast_binlog::client::{BinlogClient, DumpStart};
+use holdfast_binlog::event::{ChecksumAlgorithm, EventData, PayloadReader};
+use holdfast_binlog::stream::{EventStream, StreamOptions};
+use holdfast_history::offset::SourceOffset;
+use holdfast_history::store::HistoryStore;
+use tokio::sync::{mpsc, watch};
+
+use super::{Source, check_birth, client_options, held_of, now_ns, server_options};
+use crate::assemble::{Assembler, HeldRef, Step, Verification};
+use crate::config::Config;
+use crate::engine::{Committer, EngineState};
+use crate::error::Error;
+use crate::offset::dump_position;
+
+/// The lowest server id that [`watcher_id`] chooses.
+const FIRST_WATCHER_ID: u32 = 0xc000_0000;
+
+/// What following the log gave.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    pub(crate) verification: Verification,
+    /// Binlog file, and byte position after the last event that was read.
+    pub(crate) end: (String, u64),
+    /// What ended the reading before the end of the log.
+    pub(crate) error: Option<Error>,
+}
+
+/// Checks the definitions that `history` gives for `offset` against the log from there to its end as it is now, with the
+/// statements on the way applied. Nothing is written anywhere.
+pub(crate) async fn verify(
+    config: Config,
+    history: Arc<dyn HistoryStore>,
+    offset: SourceOffset,
+) -> Result<Followed, Error> {
+    // Nobody listens: there are no batches to hand out, and no state to watch.
+    let (sender, _batches) = mpsc::channel(1);
+    let (state, _) = watch::channel(EngineState::Starting);
+    let (_stop, stopped) = watch::channel(false);
+    let config = Arc::new(config);
+    let committer = Arc::new(Committer::idle(&config));
+    let mut source = Source::new(config, history, committer, None, sender, state, stopped);
+    let mut conn = holdfast_snapshot::connect(&server_options(&source.config)).await?;
+    let facts = holdfast_snapshot::facts(&mut conn).await?;
+    source.check_server(&facts)?;
+    let start = source.resume(&mut conn, &facts, offset).await?;
+    drop(conn);
+    let (mut assembler, offset) = source.assembler(&facts, start)?;
+    assembler.verify_only();
+    let mut options = client_options(&source.config);
+    options.server_id = watcher_id(options.server_id, std::process::id());
+    options.stop_at_end = true;
+    let client = BinlogClient::connect(&options).await?;
+    let dump_start = source.dump_start(&facts, &offset, source.tracks_gtids(&facts)).await?;
+    let mut end = (offset.file.clone(), offset.pos);
+    let error = follow(client, dump_start, &offset, &mut assembler, &mut end).await.err();
+    Ok(Followed { verification: assembler.into_verification(), end, error })
+}
+
+async fn follow(
+    client: BinlogClient,
+    start: DumpStart,
+    offset: &SourceOffset,
+    assembler: &mut Assembler,
+    end: &mut (String, u64),
+) -> Result<(), Error> {
+    let checksum =
+        if client.server().checksum { ChecksumAlgorithm::Crc32 } else { ChecksumAlgorithm::None };
+    let by_position = matches!(start, DumpStart::Position(_));
+    if by_position && let Some(first) = HeldRef::first(&held_of(offset)?) {
+        assembler.catch_up_from(first, dump_position(offset));
+    }
+    let mut dump = client.dump(start).await?;
+    let options = StreamOptions { checksum: Some(checksum), ..StreamOptions::default() };
+    let mut stream = EventStream::new(offset.file.clone(), options);
+    let mut payload = PayloadReader::default();
+    while let Some(bytes) = dump.next_event().await? {
+        let event = stream.decode(bytes)?;
+        if by_position && let EventData::FormatDescription(_) = &event.data {
+            check_birth(offset, event.file, event.header.timestamp)?;
+        }
+        if let EventData::TransactionPayload(transaction) = &event.data {
+            payload.open(&event, transaction)?;
+            let span = event.span();
+            while let Some(inner) = payload.next_event()? {
+                let event = stream.decode_nested(inner, span)?;
+                handled(assembler.handle(&event, now_ns())?, assembler)?;
+            }
+            assembler.payload_done(span.end);
+            end.1 = span.end;
+        } else {
+            let step = assembler.handle(&event, now_ns())?;
+            if !event.header.is_artificial() {
+                if end.0 != event.file {
+                    event.file.clone_into(&mut end.0);
+                }
+                end.1 = event.end;
+            }
+            handled(step, assembler)?;
+        }
+    }
+    Ok(())
+}
+
+/// A statement is applied and recorded nowhere; its records are dropped.
+fn handled(step: Step, assembler: &mut Assembler) -> Result<(), Error> {
+    if let Step::Ddl(pending) = step {
+        assembler.apply_ddl(*pending, now_ns())?;
+    }
+    while let Some(batch) = assembler.take_batch() {
+        batch.acknowledge();
+    }
+    Ok(())
+}
+
+/// A server id for a second reader beside the engine of id `engine`: two readers of one id throw each other out. It is in
+/// the upper quarter of the numbers, where people give no ids, and differs from process to process.
+fn watcher_id(engine: u32, process: u32) -> u32 {
+    let mixed = engine.wrapping_mul(0x9e37_79b1).wrapping_add(process.wrapping_mul(0x85eb_ca6b));
+    let id = FIRST_WATCHER_ID | mixed >> 2;
+    // Also not that of an engine which was given such an id.
+    if id == engine { id ^ 1 } else { id }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watcher_has_another_server_id_than_the_engine() {
+        let ids: Vec<u32> = (1..100).map(|process| watcher_id(5400, process)).collect();
+        assert!(ids.iter().all(|id| *id >= FIRST_WATCHER_ID));
+        let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
+        assert_eq!(distinct.len(), ids.len());
+        let own = watcher_id(5400, 7);
+        assert_ne!(watcher_id(own, 7), own);
+    }
+}
