@@ -3,6 +3,7 @@
 mod check;
 mod decode;
 mod exit;
+mod history;
 mod offset;
 mod run;
 mod settings;
@@ -32,6 +33,11 @@ enum Command {
     Check(check::CheckArguments),
     /// Print binlog files.
     Decode(decode::DecodeArguments),
+    /// Look at the schema history.
+    History {
+        #[command(subcommand)]
+        command: history::HistoryCommand,
+    },
     /// Show the stored offset.
     Offset {
         #[command(subcommand)]
@@ -89,6 +95,7 @@ fn main() -> ExitCode {
             Command::Run(arguments) => run::run(arguments).await,
             Command::Check(arguments) => check::run(arguments).await,
             Command::Decode(arguments) => decode::decode(arguments).await,
+            Command::History { command } => history::history(command).await,
             Command::Offset { command: OffsetCommand::Show(arguments) } => {
                 offset::show(arguments).await
             }
