@@ -29,6 +29,9 @@ const MAX_VARCHAR_BYTES: u32 = 65_535;
 const LENGTH_FOR_ZERO: i32 = 10;
 /// The dimensions of a VECTOR without any (MySQL, `Field_vector`).
 const DEFAULT_DIMENSIONS: i32 = 2048;
+/// How the columns begin that MariaDB adds for a unique index over a BLOB or a long text (`sql/sql_table.cc`,
+/// `add_hash_field`).
+const ROW_HASH: &str = "DB_ROW_HASH_";
 /// The most elements that a MySQL SET stores in as many bytes as it needs; more of them take 8.
 const MAX_SHORT_SET: usize = 32;
 
@@ -39,11 +42,14 @@ const MAX_SHORT_SET: usize = 32;
 /// The first column in which they differ.
 pub fn check(table: &Table, map: &TableMap, dialect: Dialect) -> Result<(), ShapeMismatch> {
     let metadata = metadata_of(map, dialect);
+    let counts = (table.columns.len(), visible_columns(&metadata, dialect));
     let wire_at = |index: usize| {
+        if index >= counts.1 {
+            return None;
+        }
         let said = metadata.columns.get(index)?;
         Some(WireColumn { kind: map.column(index)?.wire_type, said, dialect })
     };
-    let counts = (table.columns.len(), map.column_count());
     for index in 0..counts.0.max(counts.1) {
         let mismatch = |property, column: Option<&Column>, wire: Option<&WireColumn<'_>>| {
             let (definition, wire) = (column.map(defined), wire.map(ToString::to_string));
@@ -70,7 +76,7 @@ pub fn check(table: &Table, map: &TableMap, dialect: Dialect) -> Result<(), Shap
 pub fn key_difference(table: &Table, map: &TableMap, dialect: Dialect) -> Option<(String, String)> {
     let metadata = metadata_of(map, dialect);
     let named = metadata.columns.first().is_some_and(|column| column.name.is_some());
-    if !named || table.columns.len() != map.column_count() {
+    if !named || table.columns.len() != visible_columns(&metadata, dialect) {
         return None;
     }
     let key = metadata.primary_key.unwrap_or_default();
@@ -185,6 +191,17 @@ fn metadata_of(map: &TableMap, dialect: Dialect) -> OptionalMetadata<'_> {
         columns: vec![ColumnMetadata::default(); map.column_count()],
         primary_key: None,
     })
+}
+
+/// The number of columns without those that MariaDB adds at the end for unique indexes over long columns, which no
+/// definition shows. Only their names tell them from others.
+fn visible_columns(metadata: &OptionalMetadata<'_>, dialect: Dialect) -> usize {
+    let is_hash = |column: &&ColumnMetadata<'_>| {
+        dialect == Dialect::MariaDb
+            && column.name.as_ref().is_some_and(|name| name.starts_with(ROW_HASH))
+    };
+    let columns = &metadata.columns;
+    columns.len() - columns.iter().rev().take_while(is_hash).count()
 }
 
 fn difference(column: &Column, wire: &WireColumn<'_>) -> Option<Property> {

@@ -6,6 +6,7 @@ mod data;
 mod decode;
 mod errors;
 mod goldens;
+mod history;
 mod kills;
 mod restarts;
 mod servers;

@@ -186,6 +186,17 @@ fn a_column_too_few_or_too_many_is_found_where_it_is() {
 }
 
 #[test]
+fn a_hash_that_mariadb_adds_is_no_column_of_the_table() {
+    let columns: &[(u8, &[u8])] = &[(252, &[2]), (8, &[])];
+    let table = table(&["BLOB"], Flavor::MariaDb);
+    let named = map(columns, b"\x04\x11\x02c0\x0dDB_ROW_HASH_1");
+    assert_eq!(check(&table, &named, Dialect::MariaDb), Ok(()));
+    assert_eq!(key_difference(&table, &named, Dialect::MariaDb), None);
+    assert!(check(&table, &named, Dialect::MySql).is_err());
+    assert!(check(&table, &map(columns, &[]), Dialect::MariaDb).is_err());
+}
+
+#[test]
 fn both_shapes_can_be_shown() {
     let table = table(&["INT UNSIGNED", "VARCHAR(10)", "ENUM('a','b')"], Flavor::MySql);
     assert_eq!(

@@ -2,8 +2,8 @@
 
 /// First and last id of a run of collations, and their character set; in order of the ids.
 ///
-/// Source: `information_schema.COLLATIONS` of MySQL 9.7 and MariaDB 10.11. The two agree where both have an id.
-const RANGES: [(u16, u16, &str); 102] = [
+/// Source: `information_schema.COLLATIONS` of MySQL 9.7 and MariaDB 10.11 and 11.8. The two agree where both have an id.
+const RANGES: [(u16, u16, &str); 105] = [
     (1, 1, "big5"),
     (2, 2, "latin2"),
     (3, 3, "dec8"),
@@ -99,13 +99,16 @@ const RANGES: [(u16, u16, &str); 102] = [
     (224, 247, "utf8mb4"),
     (248, 250, "gb18030"),
     (255, 323, "utf8mb4"),
-    (576, 578, "utf8mb3"),
-    (608, 610, "utf8mb4"),
-    (640, 642, "ucs2"),
-    (672, 674, "utf16"),
-    (736, 738, "utf32"),
+    (576, 607, "utf8mb3"),
+    (608, 639, "utf8mb4"),
+    (640, 671, "ucs2"),
+    (672, 703, "utf16"),
+    (736, 767, "utf32"),
     (2048, 2303, "utf8mb3"),
     (2304, 2559, "utf8mb4"),
+    (2560, 2815, "ucs2"),
+    (2816, 3071, "utf16"),
+    (3072, 3327, "utf32"),
 ];
 
 /// What MariaDB adds to an id for the collation that does not pad (`MY_NOPAD_ID` in `include/m_ctype.h`).
