@@ -27,6 +27,15 @@ pub async fn stored_offset(config: &Config) -> Result<Option<SourceOffset>, Erro
     Ok(open_offsets(config).load(&key).await?)
 }
 
+/// Whether there is a history.
+///
+/// # Errors
+///
+/// [`Error::History`] when it can't be read, [`Error::Start`] when it is in memory.
+pub async fn exists(config: &Config) -> Result<bool, Error> {
+    Ok(open_history_read_only(config)?.exists().await?)
+}
+
 /// Hands all records of the history to `visit`, in the order in which they were written, with their numbers from 1.
 /// Returns how many there are.
 ///
@@ -231,10 +240,8 @@ pub struct Verified {
     pub file: String,
     /// Byte position in it after the last event that was read.
     pub position: u64,
-    /// Rows events of captured tables that were looked at.
-    pub events: u64,
-    /// Captured tables of which rows came.
-    pub tables: BTreeSet<TableId>,
+    /// Rows events that were looked at, of each captured table.
+    pub events: BTreeMap<TableId, u64>,
     /// For each table the first rows that do not fit its definition: [`Error::Mismatch`] or [`Error::UnknownTable`].
     pub mismatches: BTreeMap<TableId, Error>,
     /// Tables whose key in the log is not that of the definition: the definition's, then the log's. It is no mismatch: of
@@ -260,7 +267,7 @@ pub async fn verify(
     let followed = follow(config, store, offset.clone()).await?;
     let mut found = followed.verification;
     if let Some(only) = only {
-        found.tables.retain(|id| id == only);
+        found.events.retain(|id, _| id == only);
         found.findings.retain(|id, _| id == only);
         found.keys.retain(|id, _| id == only);
     }
@@ -270,7 +277,6 @@ pub async fn verify(
         file,
         position,
         events: found.events,
-        tables: found.tables,
         mismatches: found.findings,
         keys: found.keys,
         error: followed.error,

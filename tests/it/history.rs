@@ -367,7 +367,7 @@ fn wrong_definitions_are_found(options: Options, metadata: &str, name: &str) {
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     assert!(text.contains("column 3 differs in its type"), "{text}");
-    assert!(text.contains("1 of which do not fit"), "{text}");
+    assert!(text.contains("rows events: 2, tables: 1, not fitting: 1"), "{text}");
     println!("{text}");
 
     // The engine stops at each of them, with every row before delivered and none behind.

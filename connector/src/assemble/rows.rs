@@ -56,7 +56,7 @@ impl Assembler {
                 return self.refuse(event, rows, map, mode, error);
             }
         };
-        if self.verifies(&context.id) {
+        if self.verifies(map, None) {
             return self.count_rows(event, rows, map);
         }
         if let Some(column) = missing_column(rows) {
@@ -151,17 +151,15 @@ impl Assembler {
             if !self.tracker.skips_row()
                 && let Some(error) = error.take()
             {
-                match (&mut self.verification, mode) {
-                    (Some(verification), _) => {
-                        verification.events += 1;
-                        let table = TableId::new(map.database(), map.table());
-                        verification.findings.entry(table).or_insert(error);
+                match mode {
+                    _ if self.verification.is_some() => {
+                        self.verifies(map, Some(error));
                     }
-                    (None, FailureMode::Fail) => return Err(error),
-                    (None, FailureMode::Warn) => {
+                    FailureMode::Fail => return Err(error),
+                    FailureMode::Warn => {
                         tracing::warn!(error = error.chain(), "rows left out");
                     }
-                    (None, FailureMode::Skip) => {}
+                    FailureMode::Skip => {}
                 }
             }
             self.tracker.row_done();

@@ -1,7 +1,8 @@
 //! Following the log to check definitions, without delivering rows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use holdfast_binlog::event::table_map::TableMap;
 use holdfast_history::TableId;
 
 use super::Assembler;
@@ -10,10 +11,8 @@ use crate::error::Error;
 /// What a check of definitions found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Verification {
-    /// Rows events of captured tables that were looked at.
-    pub(crate) events: u64,
-    /// Tables whose rows came.
-    pub(crate) tables: BTreeSet<TableId>,
+    /// Rows events that were looked at, of each captured table.
+    pub(crate) events: BTreeMap<TableId, u64>,
     /// For each table the first rows that do not fit, as the error that would end the stream.
     pub(crate) findings: BTreeMap<TableId, Error>,
     /// Tables whose key in the log is another than that of the definition: the definition's, and the log's.
@@ -31,13 +30,14 @@ impl Assembler {
         self.verification.unwrap_or_default()
     }
 
-    /// Whether rows are only checked; if so, notes that rows of a table came.
-    pub(super) fn verifies(&mut self, id: &TableId) -> bool {
+    /// Whether rows are only checked; if so, notes that an event of a table came, and what is wrong with it.
+    pub(super) fn verifies(&mut self, map: &TableMap, error: Option<Error>) -> bool {
         let Some(verification) = &mut self.verification else { return false };
-        verification.events += 1;
-        if !verification.tables.contains(id) {
-            verification.tables.insert(id.clone());
+        let table = TableId::new(map.database(), map.table());
+        if let Some(error) = error {
+            verification.findings.entry(table.clone()).or_insert(error);
         }
+        *verification.events.entry(table).or_default() += 1;
         true
     }
 }

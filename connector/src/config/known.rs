@@ -380,7 +380,7 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Events, "extended.headers.enabled", Bool, Some("true"), NoEffect("these headers describe a Kafka Connect task"), "write the `__debezium.context.*` headers"),
     key(G::Events, "event.processing.failure.handling.mode", Choice(FAILURE_MODES, None), Some("fail"), Yes, "what happens with an event that cannot be processed"),
     key(G::Events, "event.deserialization.failure.handling.mode", Choice(FAILURE_MODES, None), Some("fail"), NoEffect("it is deprecated and does nothing in Debezium either; use event.processing.failure.handling.mode"), "old name"),
-    key(G::Events, "inconsistent.schema.handling.mode", Choice(FAILURE_MODES, None), Some("fail"), Yes, "what happens with rows of a table that the schema history does not know"),
+    key(G::Events, "inconsistent.schema.handling.mode", Choice(FAILURE_MODES, None), Some("fail"), Yes, "what happens with rows of a table that the schema history does not know, or whose column types do not fit its definition"),
     key(G::Events, "heartbeat.interval.ms", Int(NonNegative), Some("0"), Yes, "at most one heartbeat in so many milliseconds, 0 for none"),
     key(G::Events, "heartbeat.topics.prefix", Text, Some("__debezium-heartbeat"), NoEffect("Debezium ignores it too; use topic.heartbeat.prefix"), "old name"),
     key(G::Events, "heartbeat.action.query", Text, None, Yes, "statement to run on the source with every heartbeat"),

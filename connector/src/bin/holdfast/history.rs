@@ -56,11 +56,11 @@ pub(crate) async fn history(command: HistoryCommand) -> Result<(), Failure> {
 }
 
 async fn show(arguments: HistoryArguments) -> Result<(), Failure> {
-    let config = settings::load(&arguments.config)?;
+    let config = arguments.config().await?;
     let table = arguments.table()?;
     let mut out = BufWriter::new(io::stdout());
     let mut failed = None;
-    let count = tool::records(&config, &mut |number, record| {
+    tool::records(&config, &mut |number, record| {
         let wanted = table.as_ref().is_none_or(|table| names(record).any(|id| id == table));
         if wanted && failed.is_none() {
             let line = match arguments.format {
@@ -73,20 +73,14 @@ async fn show(arguments: HistoryArguments) -> Result<(), Failure> {
     })
     .await?;
     failed.map_or_else(|| out.flush(), Err).map_err(unwritten)?;
-    if count == 0 {
-        return Err(Failure::new(REFUSED, "the schema history has no records"));
-    }
     Ok(())
 }
 
 async fn explain(arguments: HistoryArguments) -> Result<(), Failure> {
-    let config = settings::load(&arguments.config)?;
+    let config = arguments.config().await?;
     let offset = arguments.offset(&config).await?;
     let table = arguments.table()?;
     let explanation = tool::explain(&config, offset, table.as_ref()).await?;
-    if explanation.records == 0 {
-        return Err(Failure::new(REFUSED, "the schema history has no records"));
-    }
     print(&match arguments.format {
         Format::Text => explanation_text(&explanation),
         Format::Json => explanation_json(&explanation).to_string(),
@@ -94,7 +88,7 @@ async fn explain(arguments: HistoryArguments) -> Result<(), Failure> {
 }
 
 async fn verify(arguments: HistoryArguments) -> Result<(), Failure> {
-    let config = settings::load(&arguments.config)?;
+    let config = arguments.config().await?;
     let offset = arguments.offset(&config).await?;
     let table = arguments.table()?;
     let verified = tool::verify(config, offset, table.as_ref()).await?;
@@ -112,6 +106,16 @@ async fn verify(arguments: HistoryArguments) -> Result<(), Failure> {
 }
 
 impl HistoryArguments {
+    /// The configuration, whose history must be there.
+    async fn config(&self) -> Result<Config, Failure> {
+        let config = settings::load(&self.config)?;
+        if tool::exists(&config).await? {
+            Ok(config)
+        } else {
+            Err(Failure::new(REFUSED, "there is no schema history"))
+        }
+    }
+
     fn table(&self) -> Result<Option<TableId>, Failure> {
         let parse = |text: &String| {
             text.parse().map_err(|error| {
@@ -298,7 +302,7 @@ fn explanation_json(explanation: &Explanation) -> Value {
 }
 
 fn verified_text(verified: &Verified) -> String {
-    let Verified { offset, file, position, events, tables, mismatches, keys, .. } = verified;
+    let Verified { offset, file, position, events, mismatches, keys, .. } = verified;
     let mut text = String::new();
     for error in mismatches.values() {
         text.push_str(&format!("{error}\n"));
@@ -309,10 +313,11 @@ fn verified_text(verified: &Verified) -> String {
         ));
     }
     text.push_str(&format!(
-        "read from {}:{} to {file}:{position}: {events} rows events of {} captured tables, {} of which do not fit",
+        "read from {}:{} to {file}:{position}; rows events: {}, tables: {}, not fitting: {}",
         offset.file,
         offset.pos,
-        tables.len(),
+        events.values().sum::<u64>(),
+        events.len(),
         mismatches.len(),
     ));
     text
@@ -347,12 +352,12 @@ fn verified_json(verified: &Verified) -> Value {
             json!({ "table": table.to_string(), "definition": definition, "log": log })
         })
         .collect();
-    let tables: Vec<String> = verified.tables.iter().map(ToString::to_string).collect();
+    let tables: Vec<String> = verified.events.keys().map(ToString::to_string).collect();
     json!({
         "from": position_json(&verified.offset),
         "file": verified.file,
         "position": verified.position,
-        "rows_events": verified.events,
+        "rows_events": verified.events.values().sum::<u64>(),
         "tables": tables,
         "mismatches": mismatches,
         "keys": keys,
