@@ -1,8 +1,9 @@
 //! `holdfast history` and the check of every table map against its definition, on real servers.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::MutexGuard;
 
 use holdfast_history::schema::charset_of_collation;
 use holdfast_tests::engine::{Engine, Process, Properties, RunOptions, holdfast_binary};
@@ -183,7 +184,7 @@ fn odd_tables(flavour: Flavour) -> &'static str {
 }
 
 /// A folder, and properties for one database.
-fn set_up(server: &Server, database: &str, name: &str) -> (std::path::PathBuf, Properties) {
+fn set_up(server: &Server, database: &str, name: &str) -> (PathBuf, Properties) {
     let files = paths::fresh(name).unwrap();
     server
         .sql(&format!(
@@ -412,6 +413,65 @@ fn wrong_definitions_are_found_with_full_metadata_of_mysql() {
 #[test]
 fn wrong_definitions_are_found_with_full_metadata_of_mariadb() {
     wrong_definitions_are_found(Options::mariadb(), "FULL", "history-wrong-mariadb-full");
+}
+
+/// Acknowledges some of three rows of `t` and one of `u`, which are one transaction; then the definition of `t` is made
+/// wrong in the history, and the engine starts again.
+fn after_a_restart(acknowledged: u64) -> (Process, PathBuf, MutexGuard<'static, Server>) {
+    let server = shared(&Options::mysql()).unwrap();
+    let database = "done_rows";
+    let (files, properties) = set_up(&server, database, "history-done");
+    server
+        .sql(&format!(
+            "USE {database}; CREATE TABLE t (id INT PRIMARY KEY, a SMALLINT);
+             CREATE TABLE u (id INT PRIMARY KEY, a INT);"
+        ))
+        .unwrap();
+    snapshot(&server, &properties, &files);
+    let options = RunOptions { ack_first: Some(acknowledged), ..RunOptions::default() };
+    let mut run = Process::start(Engine::Holdfast, &properties, &files, "second", options).unwrap();
+    server
+        .sql(&format!(
+            "USE {database}; BEGIN; INSERT INTO t VALUES (1,1),(2,2),(3,3); INSERT INTO u VALUES (1,1); COMMIT;"
+        ))
+        .unwrap();
+    case::settle(&mut run, &server, 3).unwrap();
+    run.kill().unwrap();
+
+    let path = files.join("history.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let wrong = text.replace("\"SMALLINT\"", "\"BIGINT\"");
+    assert_ne!(text, wrong);
+    fs::write(&path, wrong).unwrap();
+    let run = Process::start(Engine::Holdfast, &properties, &files, "third", RunOptions::default())
+        .unwrap();
+    (run, files, server)
+}
+
+#[test]
+fn rows_that_are_done_need_no_definition() {
+    let (mut run, files, _server) = after_a_restart(3);
+    case::marker_row(&mut run, 3).unwrap();
+    let tables: Vec<_> = run
+        .records()
+        .iter()
+        .filter_map(|record| record.source().text("table").map(ToOwned::to_owned))
+        .collect();
+    assert_eq!(tables, ["u", "marker"]);
+    assert_eq!(history(&files, &["verify"]).status.code(), Some(0));
+    run.stop().unwrap();
+    fs::remove_dir_all(files).unwrap();
+}
+
+#[test]
+fn the_first_row_that_is_not_done_needs_its_definition() {
+    let (mut run, files, _server) = after_a_restart(2);
+    let status = run.wait_end(std::time::Duration::from_secs(60)).unwrap();
+    assert_eq!(status.code(), Some(3), "{}", run.log());
+    assert!(run.log().contains("column 2 differs in its type"), "{}", run.log());
+    assert_eq!(run.records(), []);
+    assert_eq!(history(&files, &["verify"]).status.code(), Some(1));
+    fs::remove_dir_all(files).unwrap();
 }
 
 #[test]
