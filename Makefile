@@ -23,8 +23,10 @@ reference: servers debezium
 soak: servers
 	cargo test --workspace --no-fail-fast -- --ignored
 
+# Criterion benches, then every decoder on the same files, in turn (benches/README.md).
 bench:
-	cargo bench --workspace
+	cargo bench -p holdfast-benches
+	cargo run --release -q -p holdfast-benches --bin side_by_side
 
 fmt:
 	cargo fmt --all

@@ -16,11 +16,13 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use holdfast_benches::corpus;
 use holdfast_benches::decode::{self, Work};
 
-/// Megabytes with `--test`, where each bench runs once to show that it does.
+/// Size in a test, where each bench runs once to show that it does.
 const TEST_SIZE: u64 = 1_000_000;
 
 fn decoding(criterion: &mut Criterion) {
-    let is_test = std::env::args().any(|arg| arg == "--test");
+    let has = |flag: &str| std::env::args().any(|argument| argument == flag);
+    // As criterion has it: `cargo bench` says `--bench`.
+    let is_test = has("--test") || !has("--bench");
     let size = if is_test { TEST_SIZE } else { corpus::size() };
     for name in ["narrow", "wide", "blob", "compressed"] {
         let Some(corpus) = corpus::by_name(name, size) else { continue };

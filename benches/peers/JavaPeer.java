@@ -29,9 +29,9 @@ public final class JavaPeer {
         JavaPeer last = null;
         double seconds = 0;
         double cpu = 0;
-        // At least three passes and five seconds to warm up.
+        // At least three passes and four seconds to warm up.
         long begin = System.nanoTime();
-        for (int pass = 0; pass < 3 || System.nanoTime() - begin < 5_000_000_000L; pass++) {
+        for (int pass = 0; pass < 3 || System.nanoTime() - begin < 4_000_000_000L; pass++) {
             last = new JavaPeer();
             long started = System.nanoTime();
             long cpuStarted = cpuNanos();

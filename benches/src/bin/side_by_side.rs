@@ -195,18 +195,28 @@ fn java(folder: &Path) -> Option<Decoder> {
 }
 
 fn mysqlbinlog() -> Option<Decoder> {
-    let installed = cache().map(|cache| cache.join("mysql/usr/bin/mysqlbinlog"));
-    let program = installed.filter(|path| path.is_file()).unwrap_or_else(|| "mysqlbinlog".into());
-    let found = Command::new(&program).arg("--version").stdout(Stdio::null()).status();
+    // The server in the cache was unpacked, not installed: its linker and libraries are beside it.
+    let tree = cache().map(|cache| cache.join("mysql"));
+    let mut command = match tree.filter(|tree| tree.join("usr/bin/mysqlbinlog").is_file()) {
+        None => vec!["mysqlbinlog".to_owned()],
+        Some(tree) => vec![
+            tree.join("lib/x86_64-linux-gnu/ld-linux-x86-64.so.2").display().to_string(),
+            "--library-path".to_owned(),
+            format!("{0}/usr/lib/x86_64-linux-gnu:{0}/lib/x86_64-linux-gnu", tree.display()),
+            tree.join("usr/bin/mysqlbinlog").display().to_string(),
+        ],
+    };
+    let (program, arguments) = command.split_first()?;
+    let found =
+        Command::new(program).args(arguments).arg("--version").stdout(Stdio::null()).status();
     if !found.is_ok_and(|status| status.success()) {
         eprintln!("without mysqlbinlog: run `make servers` first");
         return None;
     }
+    command.extend(["-v".to_owned(), "--base64-output=decode-rows".to_owned()]);
     Some(Decoder {
         name: "`mysqlbinlog -v`",
-        command: [&program.display().to_string(), "-v", "--base64-output=decode-rows"]
-            .map(ToOwned::to_owned)
-            .into(),
+        command,
         undone: "no checksums; prints SQL-like text, to nowhere",
         kind: Kind::Text,
     })
