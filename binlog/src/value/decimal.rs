@@ -117,7 +117,6 @@ impl<'a> Decimal<'a> {
     #[inline]
     #[must_use]
     pub fn to_i128(&self) -> Option<i128> {
-        // Small enough to be inlined where a row is decoded, where the same digits were just taken apart to be checked.
         match *self {
             Self::Packed { bytes, precision, scale } => {
                 match small_unscaled(bytes, precision, scale) {

@@ -131,6 +131,15 @@ impl<'o> Printer<'o> {
     }
 
     fn string(&mut self, text: &[u8]) -> Result<(), DecodeError> {
+        // Nearly all strings and keys are short and of these bytes: one look instead of two.
+        let is_plain = |byte: u8| matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=0x7f);
+        if text.iter().fold(true, |all, byte| all & is_plain(*byte)) {
+            self.out.reserve(text.len() + 2);
+            self.out.push(b'"');
+            self.out.extend_from_slice(text);
+            self.out.push(b'"');
+            return Ok(());
+        }
         if let Err(error) = std::str::from_utf8(text) {
             let value = error.valid_up_to() as u64;
             return Err(DecodeError::Invalid { field: "json string (not UTF-8) at", value });
