@@ -231,12 +231,6 @@ impl Source {
         };
         let Recovered { tables, guard, report } =
             recover_store(&*self.history, &self.config.topic_prefix, &offset, &options).await?;
-        tracing::info!(
-            recovered = report.recovered,
-            applied = report.applied,
-            tables = tables.len(),
-            "schema history recovered"
-        );
         self.check_available(conn, facts, &offset).await?;
         let lineage = self.lineage(facts, Some(&offset));
         let origins = Origins::new(Some(report.origins));

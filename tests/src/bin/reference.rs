@@ -73,11 +73,20 @@ fn main() -> Result<ExitCode> {
 
 fn one_golden(case: &Case, engines: &[Engine]) -> Result<String> {
     let server = shared(&case.server())?;
-    let captured = golden::capture(case, &server, engines)?;
+    let captured = match golden::capture(case, &server, engines) {
+        // What Holdfast refuses to run for now is still regenerated.
+        Err(_) if case.field("waiting").is_some() => {
+            golden::capture(case, &server, &[Engine::Reference])?
+        }
+        captured => captured?,
+    };
     let debezium = captured.first().map(Vec::as_slice).unwrap_or_default();
     let changed = golden::write_expected(case, &golden::normalised(case, debezium))?;
     let compared = match captured.get(1) {
-        None => "Holdfast was not run".to_owned(),
+        None => match case.field("waiting") {
+            None => "Holdfast was not run".to_owned(),
+            Some(what) => format!("Holdfast NOT YET, waits for {what}"),
+        },
         Some(holdfast) => {
             let outcome = golden::compare(case, &golden::live(debezium), &golden::live(holdfast));
             match (outcome, case.field("waiting")) {
