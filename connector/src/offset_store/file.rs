@@ -15,14 +15,13 @@ use async_trait::async_trait;
 use holdfast_history::offset::SourceOffset;
 use serde_json::{Map, Value};
 
+use super::java_map::JAVA_STREAM;
 use super::{OffsetKey, OffsetStore, OffsetStoreError};
 
 /// The version of the document this code writes and reads.
 const VERSION: u64 = 1;
-/// First bytes of a Java serialisation stream: magic and version.
-const JAVA_STREAM: [u8; 4] = [0xac, 0xed, 0x00, 0x05];
 /// No offset document is larger: a few GTID sets, not gigabytes of something else.
-const MAX_BYTES: u64 = 64 << 20;
+pub(super) const MAX_BYTES: u64 = 64 << 20;
 
 /// Offsets in one file.
 #[derive(Debug)]
@@ -76,28 +75,7 @@ impl FileOffsetStore {
         let offset: Value = serde_json::from_str(&offset.to_json())
             .map_err(|error| self.damaged(format!("new offset: {error}")))?;
         offsets.insert(key.to_json(), offset);
-        let mut document = Map::new();
-        document.insert("holdfast_offsets".to_owned(), VERSION.into());
-        document.insert("offsets".to_owned(), Value::Object(offsets));
-        let mut bytes = Value::Object(document).to_string().into_bytes();
-        bytes.push(b'\n');
-        self.replace(&bytes).map_err(|error| self.io("write", error))
-    }
-
-    fn replace(&self, bytes: &[u8]) -> io::Result<()> {
-        let folder = match self.path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            Some(_) | None => Path::new("."),
-        };
-        fs::create_dir_all(folder)?;
-        let mut temporary = self.path.clone().into_os_string();
-        temporary.push(".tmp");
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        drop(file);
-        fs::rename(&temporary, &self.path)?;
-        File::open(folder)?.sync_all()
+        replace(&self.path, &document(offsets)).map_err(|error| self.io("write", error))
     }
 
     fn io(&self, action: &'static str, source: io::Error) -> OffsetStoreError {
@@ -106,6 +84,42 @@ impl FileOffsetStore {
 
     fn damaged(&self, reason: String) -> OffsetStoreError {
         OffsetStoreError::Damaged { location: self.location(), reason }
+    }
+}
+
+/// The whole file with these offsets.
+pub(super) fn document(offsets: Map<String, Value>) -> Vec<u8> {
+    let mut document = Map::new();
+    document.insert("holdfast_offsets".to_owned(), VERSION.into());
+    document.insert("offsets".to_owned(), Value::Object(offsets));
+    let mut bytes = Value::Object(document).to_string().into_bytes();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Replaces a file as a whole: the old content or the new one is there after a crash at any point.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = folder_of(path);
+    fs::create_dir_all(folder)?;
+    let mut temporary = path.to_path_buf().into_os_string();
+    temporary.push(".tmp");
+    let mut file = File::create(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    drop(file);
+    fs::rename(&temporary, path)?;
+    sync_folder_of(path)
+}
+
+/// Makes a new name in the folder of `path` durable.
+pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
+    File::open(folder_of(path))?.sync_all()
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        Some(_) | None => Path::new("."),
     }
 }
 

@@ -1,9 +1,13 @@
 //! Where the committed offset is kept.
 
+mod debezium;
 mod file;
+mod java_map;
 mod memory;
 
+pub use debezium::{Imported, TakeOverError, export_debezium, import_debezium};
 pub use file::FileOffsetStore;
+pub use java_map::JavaMapError;
 pub use memory::MemoryOffsetStore;
 
 pub use crate::stores::open_offsets;
@@ -79,8 +83,8 @@ pub enum OffsetStoreError {
     },
     /// The file is Debezium's own, a Java-serialised map. It is never overwritten.
     #[error(
-        "{location} is an offset file of Debezium (a Java-serialised map), which is left untouched; name another file \
-         in offset.storage.file.filename"
+        "{location} is an offset file of Debezium (a Java-serialised map), which is left untouched; `holdfast offset import \
+         --config FILE` takes it over, or name another file in offset.storage.file.filename"
     )]
     DebeziumFile {
         /// Where.

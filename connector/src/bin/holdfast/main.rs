@@ -38,7 +38,7 @@ enum Command {
         #[command(subcommand)]
         command: history::HistoryCommand,
     },
-    /// Show the stored offset.
+    /// Show, set or move the stored offset.
     Offset {
         #[command(subcommand)]
         command: OffsetCommand,
@@ -49,6 +49,10 @@ enum Command {
 enum OffsetCommand {
     /// Print the stored offset.
     Show(offset::ShowArguments),
+    /// Take over the offset file of Debezium, which is kept as `<path>.debezium`.
+    Import(offset::ImportArguments),
+    /// Write the stored offset as a file for Debezium.
+    Export(offset::ExportArguments),
 }
 
 /// Where the configuration comes from.
@@ -96,9 +100,11 @@ fn main() -> ExitCode {
             Command::Check(arguments) => check::run(arguments).await,
             Command::Decode(arguments) => decode::decode(arguments).await,
             Command::History { command } => history::history(command).await,
-            Command::Offset { command: OffsetCommand::Show(arguments) } => {
-                offset::show(arguments).await
-            }
+            Command::Offset { command } => match command {
+                OffsetCommand::Show(arguments) => offset::show(arguments).await,
+                OffsetCommand::Import(arguments) => offset::import(&arguments),
+                OffsetCommand::Export(arguments) => offset::export(arguments).await,
+            },
         }
     });
     // Tasks that wait for the network are not waited for.
