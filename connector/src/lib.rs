@@ -2,6 +2,7 @@
 
 pub mod ack;
 mod assemble;
+mod available;
 mod batch;
 mod charset;
 pub mod check;

@@ -7,21 +7,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use holdfast_binlog::client::{BinlogClient, ClientOptions, DumpStart, Password};
 use holdfast_binlog::event::{ChecksumAlgorithm, EventData, PayloadReader};
-use holdfast_binlog::position::BinlogFile;
 use holdfast_binlog::stream::{EventStream, StreamOptions};
 use holdfast_binlog::txn::{Gtids, TransactionGtid, TxnTracker};
-use holdfast_binlog::{BinlogPosition, GtidPos, GtidSet};
+use holdfast_binlog::{BinlogPosition, GtidSet};
 use holdfast_history::Tables;
 use holdfast_history::ddl::DdlContext;
 use holdfast_history::offset::{SnapshotKind, SourceOffset};
 use holdfast_history::recover::{RecoverOptions, Recovered, ReplayGuard, recover_store};
 use holdfast_history::store::HistoryStore;
-use holdfast_snapshot::{BinlogFileInfo, ServerFacts, ServerFlavor, ServerOptions};
+use holdfast_snapshot::{ServerFacts, ServerFlavor, ServerOptions};
 use mysql_async::Conn;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::assemble::{Assembler, AssemblerStart, HeldRef, Origins, Step};
+use crate::available::{check_available, counted, parse_set, tracks_gtids};
 use crate::batch::Batch;
 use crate::config::{Config, GuardrailAction, SnapshotMode};
 use crate::engine::{Committer, EngineState};
@@ -231,109 +231,10 @@ impl Source {
         };
         let Recovered { tables, guard, report } =
             recover_store(&*self.history, &self.config.topic_prefix, &offset, &options).await?;
-        self.check_available(conn, facts, &offset).await?;
+        check_available(&self.config, conn, facts, &offset).await?;
         let lineage = self.lineage(facts, Some(&offset));
         let origins = Origins::new(Some(report.origins));
         Ok(StreamStart { offset, tables, guard, origins, lineage })
-    }
-
-    /// Whether the server still has what the offset wants next.
-    async fn check_available(
-        &self,
-        conn: &mut Conn,
-        facts: &ServerFacts,
-        offset: &SourceOffset,
-    ) -> Result<(), Error> {
-        let lost =
-            |what: &str, detail: String| Error::PositionLost { what: what.to_owned(), detail };
-        const FIX: &str = "take a new snapshot (snapshot.mode=when_needed), or set the offset anew";
-        if self.tracks_gtids(facts)
-            && let Some(Gtids::MySql(done)) =
-                gtids_of(offset, facts.flavor == ServerFlavor::MariaDb)?
-            && !done.is_empty()
-        {
-            let done = self.counted(&done);
-            let executed = holdfast_snapshot::log_position(conn, facts.flavor).await?.gtids;
-            let executed = parse_set(executed.as_deref())?;
-            if !done.is_subset_of(&executed) {
-                return Err(lost(
-                    "the server has not executed all transactions that the stored offset has done",
-                    format!(
-                        "it lacks {}; it is another server, was reset, or lags behind; {FIX}",
-                        done.subtract(&executed)
-                    ),
-                ));
-            }
-            let purged = parse_set(holdfast_snapshot::purged_gtids(conn, facts).await?.as_deref())?;
-            let mut needed = self.counted(&executed).subtract(&done);
-            needed.retain(|source, tag| done.has_source(source, tag));
-            let kept = needed.subtract(&purged);
-            if kept != needed {
-                return Err(lost(
-                    "the restart position is no longer on the server",
-                    format!(
-                        "transactions {} were purged from its binary logs; {FIX}",
-                        needed.subtract(&kept)
-                    ),
-                ));
-            }
-            return Ok(());
-        }
-        if self.tracks_gtids(facts)
-            && let Some(Gtids::MariaDb(done)) =
-                gtids_of(offset, facts.flavor == ServerFlavor::MariaDb)?
-            && !done.is_empty()
-        {
-            // Of what was purged the server says so when the dump begins. For what it never had it would wait.
-            let executed = holdfast_snapshot::log_position(conn, facts.flavor).await?.gtids;
-            let executed = executed.unwrap_or_default();
-            let there = GtidPos::parse(&executed)
-                .map_err(|error| Error::Start(format!("gtid_binlog_pos can't be read: {error}")))?;
-            if !done.at_or_before(&there) {
-                return Err(lost(
-                    "the server has not executed all transactions that the stored offset has done",
-                    format!(
-                        "it is at {executed:?} and the offset is at {done}; it is another server, was reset, or lags \
-                         behind; {FIX}"
-                    ),
-                ));
-            }
-        }
-        let files = holdfast_snapshot::binlog_files(conn).await?;
-        match files.iter().find(|file| file.name == offset.file) {
-            None => {
-                let wanted = file_of(offset)?;
-                let name = |file: Option<&BinlogFileInfo>| {
-                    file.map_or_else(|| "none".to_owned(), |file| file.name.clone())
-                };
-                let (oldest, newest) = (name(files.first()), name(files.last()));
-                let purged = oldest.parse::<BinlogFile>().is_ok_and(|oldest| {
-                    oldest.base() == wanted.base() && wanted.number() < oldest.number()
-                });
-                Err(if purged {
-                    lost(
-                        "the restart position is no longer on the server",
-                        format!("{wanted} was purged, the oldest binary log is {oldest}; {FIX}"),
-                    )
-                } else {
-                    lost(
-                        "the restart position was never on the server",
-                        format!(
-                            "there is no {wanted}, the binary logs are {oldest} to {newest}: the logs were reset or belong \
-                             to another server; {FIX}"
-                        ),
-                    )
-                })
-            }
-            Some(file) if offset.pos > file.size => Err(lost(
-                "the restart position is beyond the end of the server's log",
-                format!(
-                    "{} has {} bytes and the offset is at {}: the logs were reset or belong to another server; {FIX}",
-                    file.name, file.size, offset.pos
-                ),
-            )),
-            Some(_) => Ok(()),
-        }
     }
 
     /// The log that we read, as far as the stored offset knows it.
@@ -352,7 +253,7 @@ impl Source {
     }
 
     pub(crate) fn tracks_gtids(&self, facts: &ServerFacts) -> bool {
-        facts.has_gtids() && !self.config.gtids.ignore_on_recovery
+        tracks_gtids(&self.config, facts)
     }
 
     /// Reads the log, over as many connections as it takes.
@@ -572,7 +473,7 @@ impl Source {
                     let purged = holdfast_snapshot::purged_gtids(&mut conn, facts).await?;
                     // Sources that the offset does not know start behind what was purged of them.
                     let mut start = parse_set(purged.as_deref())?;
-                    start.overlay(&self.counted(&set));
+                    start.overlay(&counted(&self.config, &set));
                     // Transactions that are prepared and undecided are read again.
                     for held in held_of(offset)? {
                         if let Some(TransactionGtid::MySql(gtid)) = held.gtid {
@@ -604,11 +505,6 @@ impl Source {
         }
         let file = file_of(offset)?;
         Ok(DumpStart::Position(BinlogPosition::new(file, dump_position(offset).max(4))))
-    }
-
-    /// The transactions of the sources that count (`gtid.source.includes`, `gtid.source.excludes`).
-    fn counted(&self, set: &GtidSet) -> GtidSet {
-        set.filter(|source| self.config.gtids.sources.includes(&source.to_string()))
     }
 
     fn endpoint(&self) -> String {
@@ -726,14 +622,6 @@ fn check_birth(offset: &SourceOffset, file: &str, made: u32) -> Result<(), Error
             ),
         }),
         Some(_) | None => Ok(()),
-    }
-}
-
-fn parse_set(text: Option<&str>) -> Result<GtidSet, Error> {
-    match text {
-        None => Ok(GtidSet::new()),
-        Some(text) => GtidSet::parse(text)
-            .map_err(|error| Error::Start(format!("the server's GTID set can't be read: {error}"))),
     }
 }
 
