@@ -19,6 +19,7 @@ mod initial;
 pub mod offset;
 pub mod offset_store;
 mod record;
+pub mod set_offset;
 mod source;
 mod stores;
 pub mod topic;

@@ -8,6 +8,7 @@ mod errors;
 mod goldens;
 mod history;
 mod kills;
+mod offsets;
 mod restarts;
 mod servers;
 mod xa;

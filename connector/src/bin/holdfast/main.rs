@@ -49,6 +49,8 @@ enum Command {
 enum OffsetCommand {
     /// Print the stored offset.
     Show(offset::ShowArguments),
+    /// Set it, after checks on the server.
+    Set(offset::SetArguments),
     /// Take over the offset file of Debezium, which is kept as `<path>.debezium`.
     Import(offset::ImportArguments),
     /// Write the stored offset as a file for Debezium.
@@ -102,6 +104,7 @@ fn main() -> ExitCode {
             Command::History { command } => history::history(command).await,
             Command::Offset { command } => match command {
                 OffsetCommand::Show(arguments) => offset::show(arguments).await,
+                OffsetCommand::Set(arguments) => offset::set(arguments).await,
                 OffsetCommand::Import(arguments) => offset::import(&arguments),
                 OffsetCommand::Export(arguments) => offset::export(arguments).await,
             },

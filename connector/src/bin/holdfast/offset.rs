@@ -4,11 +4,12 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use holdfast_connector::Config;
 use holdfast_connector::config::StoreKind;
 use holdfast_connector::offset_store::{
     OffsetKey, TakeOverError, export_debezium, import_debezium, open_offsets,
 };
+use holdfast_connector::set_offset::{NewOffset, SetOptions, set_offset};
+use holdfast_connector::{Config, Error};
 use holdfast_history::offset::SourceOffset;
 
 use crate::exit::{DATA, Failure, REFUSED, STORAGE, USAGE};
@@ -46,6 +47,60 @@ pub(crate) struct ExportArguments {
     path: PathBuf,
     #[command(flatten)]
     config: ConfigArguments,
+}
+
+/// `holdfast offset set`.
+#[derive(Debug, Args)]
+pub(crate) struct SetArguments {
+    #[command(flatten)]
+    config: ConfigArguments,
+    /// Binlog file, with --pos.
+    #[arg(long, requires = "pos", conflicts_with_all = ["gtids", "json"], required_unless_present_any = ["gtids", "json"])]
+    file: Option<String>,
+    /// Bytes from the start of the file, where a transaction begins.
+    #[arg(long, requires = "file")]
+    pos: Option<u64>,
+    /// The transactions that are done: a GTID set, on MariaDB a GTID position.
+    #[arg(long, conflicts_with = "json")]
+    gtids: Option<String>,
+    /// A whole offset, as `offset show --format json` prints it.
+    #[arg(long)]
+    json: Option<String>,
+    /// The server's log is another one than that of the stored offset.
+    #[arg(long)]
+    new_lineage: bool,
+    /// Store it even when the server does not have it.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Sets the offset; exit code 1 when the server does not have it.
+pub(crate) async fn set(arguments: SetArguments) -> Result<(), Failure> {
+    let config = settings::load(&arguments.config)?;
+    let new = match (arguments.file, arguments.pos, arguments.gtids, arguments.json) {
+        (Some(file), Some(pos), _, _) => NewOffset::Position { file, pos },
+        (_, _, Some(gtids), _) => NewOffset::Gtids(gtids),
+        (_, _, _, Some(json)) => {
+            let offset = SourceOffset::from_json(&json)
+                .map_err(|error| Failure::new(USAGE, format!("--json: {error}")))?;
+            NewOffset::Offset(Box::new(offset))
+        }
+        (_, _, _, _) => {
+            return Err(Failure::new(USAGE, "give --file and --pos, --gtids or --json"));
+        }
+    };
+    let options = SetOptions { new_lineage: arguments.new_lineage, force: arguments.force };
+    let report = set_offset(&config, new, options).await.map_err(|error| {
+        if matches!(error, Error::PositionLost { .. }) {
+            Failure::new(REFUSED, error.chain())
+        } else {
+            Failure::from(error)
+        }
+    })?;
+    for warning in report.warnings {
+        tracing::warn!("{warning}");
+    }
+    print(&format!("set {}\n{}", report.offset.to_json(), report.effect))
 }
 
 /// Prints the stored offset; exit code 1 when there is none.
