@@ -2,8 +2,9 @@
 //!
 //! What is filtered is what Debezium's default `schema.history.internal.ddl.filter` takes out
 //! (`SchemaHistory.DDL_FILTER`), recognised by words instead of regular expressions, so neither line breaks and
-//! comments nor a body that happens to contain the right words can mislead it. Two things are added: all statements on
-//! temporary tables, which are in no row of the log, and packages of MariaDB's Oracle mode.
+//! comments nor a body that happens to contain the right words can mislead it. Three things are added: all statements on
+//! temporary tables, which are in no row of the log, packages of MariaDB's Oracle mode, and spatial reference systems,
+//! at which Debezium stops.
 
 use super::lexer::{Piece, Pieces};
 use super::{DdlContext, Flavor};
@@ -168,7 +169,8 @@ impl<'a> Heads<'a> {
         head.is("PRIVILEGES") || (head.is("RELAY") && self.next().is("LOGS"))
     }
 
-    /// Whether CREATE, ALTER or DROP is about a view, a routine, a trigger, an account or a temporary table.
+    /// Whether CREATE, ALTER or DROP is about a view, a routine, a trigger, an account, a temporary table or a spatial
+    /// reference system.
     fn names_what_is_filtered(&mut self) -> bool {
         loop {
             let Head::Word(word) = self.next() else { return false };
@@ -194,6 +196,7 @@ impl<'a> Heads<'a> {
                 | "TEMPORARY" => {
                     return true;
                 }
+                "SPATIAL" => return self.next().is("REFERENCE"),
                 _ => return false,
             }
         }
@@ -245,6 +248,7 @@ mod tests {
             ("SET STATEMENT x=1", Ddl),
             ("SET character_set_server=utf8mb4", Ddl),
             ("DROP INDEX i ON t", Ddl),
+            ("CREATE SPATIAL INDEX i ON t (g)", Ddl),
             ("FLUSH TABLES", Ddl),
             ("(SELECT 1)", Ddl),
         ];
@@ -283,6 +287,8 @@ mod tests {
             "CREATE DEFINER=root@localhost FUNCTION f() RETURNS INT RETURN 1",
             "CREATE AGGREGATE FUNCTION f RETURNS INT SONAME 'x'",
             "DROP VIEW IF EXISTS v",
+            "CREATE OR REPLACE SPATIAL REFERENCE SYSTEM 990001 NAME 'x' DEFINITION 'y'",
+            "DROP SPATIAL REFERENCE SYSTEM 990001",
             "SET STATEMENT a=1 FOR DROP PROCEDURE p",
         ];
         for sql in cases {
