@@ -141,6 +141,8 @@ pub(crate) enum DefaultClause {
     Text(String),
     /// A number in base 16, whose text depends on the type: its hexadecimal digits.
     Hex(String),
+    /// A number in base 2, likewise: its binary digits.
+    Bits(String),
     /// An expression whose value the model does not know.
     Opaque,
 }

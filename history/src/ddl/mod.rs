@@ -47,6 +47,11 @@ pub struct DdlContext {
     /// The session's `character_set_server` in lower case, as the query event has it: what a new database gets that names
     /// none. Without it, what [`Tables`] remembers of SET statements.
     pub server_charset: Option<String>,
+    /// `explicit_defaults_for_timestamp` was OFF in the session: a TIMESTAMP is NOT NULL unless it is given NULL, and has
+    /// a default that nobody wrote. Not known to recovery, which takes ON, the default of both servers.
+    pub implicit_timestamp_defaults: bool,
+    /// The statement ended with an error on the server that logged it (`error_code` of the query event).
+    pub failed: bool,
     /// Keep comments of tables and columns (`include.schema.comments`).
     pub comments: bool,
     /// The definitions are those of a later time, so what a clause asks for may already be so; such a clause changes
@@ -76,10 +81,17 @@ pub enum Flavor {
 pub struct SqlMode(pub u64);
 
 impl SqlMode {
+    /// REAL is FLOAT, not DOUBLE.
+    pub const REAL_AS_FLOAT: u64 = 0x1;
     /// `"` quotes names, not strings.
     pub const ANSI_QUOTES: u64 = 0x4;
     /// A backslash in a string is a backslash.
     pub const NO_BACKSLASH_ESCAPES: u64 = 0x10_0000;
+
+    /// Whether REAL is FLOAT.
+    pub fn real_as_float(self) -> bool {
+        self.0 & Self::REAL_AS_FLOAT != 0
+    }
 
     /// Whether `"` quotes names.
     pub fn ansi_quotes(self) -> bool {

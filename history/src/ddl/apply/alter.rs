@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::super::ast::{AlterTable, Charset, Clause, ClauseKind, ColumnDefinition, Name, Place};
-use super::super::{DdlContext, DdlError, DdlErrorKind, DdlEvent, DdlEventKind};
+use super::super::{DdlContext, DdlError, DdlErrorKind, DdlEvent, DdlEventKind, Flavor};
 use super::column::{self, Charsets};
 use super::{Scope, check_columns, set_primary_key, unique_key};
 use crate::record::TableChange;
@@ -26,7 +26,11 @@ impl Scope<'_> {
         };
         let clauses = flatten(&alter.clauses);
         let database_charset = self.charset_in(&old.id.database);
-        let mut table = Alteration::new(&old, &clauses, self.context, database_charset).run()?;
+        let session_charset =
+            self.context.database.as_deref().and_then(|name| self.charset_in(name));
+        let mut table =
+            Alteration::new(&old, &clauses, self.context, database_charset, session_charset)
+                .run()?;
 
         let mut other_changes = Vec::new();
         let mut previous = None;
@@ -96,6 +100,8 @@ struct Alteration<'a> {
     clauses: &'a [&'a Clause],
     context: &'a DdlContext,
     database_charset: Option<String>,
+    /// Of the session's database.
+    session_charset: Option<String>,
     /// The table as it becomes.
     table: Table,
     /// For each column of `table` the index of the clause that defined it.
@@ -110,12 +116,22 @@ impl<'a> Alteration<'a> {
         clauses: &'a [&'a Clause],
         context: &'a DdlContext,
         database_charset: Option<String>,
+        session_charset: Option<String>,
     ) -> Self {
         let mut table = Table::new(old.id.clone());
         table.default_charset.clone_from(&old.default_charset);
         table.comment.clone_from(&old.comment);
         let new_names = old.columns.iter().map(|column| Some(column.name.clone())).collect();
-        Self { old, clauses, context, database_charset, table, origins: Vec::new(), new_names }
+        Self {
+            old,
+            clauses,
+            context,
+            database_charset,
+            session_charset,
+            table,
+            origins: Vec::new(),
+            new_names,
+        }
     }
 
     fn run(mut self) -> Result<Table, DdlError> {
@@ -126,6 +142,10 @@ impl<'a> Alteration<'a> {
         self.convert_charset();
         self.set_versioning();
         self.set_key()?;
+        let origins = self.origins;
+        column::set_timestamp_defaults(&mut self.table.columns, self.context, |index, _| {
+            origins.get(index).is_some_and(Option::is_some)
+        });
         Ok(self.table)
     }
 
@@ -148,7 +168,7 @@ impl<'a> Alteration<'a> {
                     }
                 }
                 ClauseKind::ConvertCharset(charset) => {
-                    self.table.default_charset = self.named(charset)
+                    self.table.default_charset = self.converted(charset)
                 }
                 _ => {}
             }
@@ -197,8 +217,7 @@ impl<'a> Alteration<'a> {
                         table: self.table.default_charset.as_deref(),
                         database: self.database_charset.as_deref(),
                     };
-                    *slot =
-                        Some((column::build(column, &charsets, self.context.comments), Some(at)));
+                    *slot = Some((column::build(column, &charsets, self.context), Some(at)));
                     *new_name = Some(column.name.clone());
                 }
                 ClauseKind::RenameColumn { new, .. } => {
@@ -314,10 +333,10 @@ impl<'a> Alteration<'a> {
     fn convert_charset(&mut self) {
         for clause in self.clauses {
             if let ClauseKind::ConvertCharset(charset) = &clause.kind
-                && let Some(charset) = self.named(charset)
+                && let Some(charset) = self.converted(charset)
             {
                 for column in &mut self.table.columns {
-                    column::convert_charset(column, &charset);
+                    column::convert_charset(column, &charset, self.context.flavor);
                 }
             }
         }
@@ -414,7 +433,7 @@ impl<'a> Alteration<'a> {
             table: self.table.default_charset.as_deref(),
             database: self.database_charset.as_deref(),
         };
-        column::build(definition, &charsets, self.context.comments)
+        column::build(definition, &charsets, self.context)
     }
 
     /// `DEFAULT` is the database's.
@@ -422,6 +441,20 @@ impl<'a> Alteration<'a> {
         match charset {
             Charset::Named(name) => Some(name.clone()),
             Charset::Database | Charset::Inherited => self.database_charset.clone(),
+        }
+    }
+
+    /// Of CONVERT TO, where MySQL's `DEFAULT` is that of the session's database (`collation_database`), wherever the table
+    /// is.
+    fn converted(&self, charset: &Charset) -> Option<String> {
+        match charset {
+            Charset::Named(name) => Some(name.clone()),
+            Charset::Database | Charset::Inherited if self.context.flavor == Flavor::MariaDb => {
+                self.database_charset.clone()
+            }
+            Charset::Database | Charset::Inherited => {
+                self.session_charset.clone().or_else(|| self.database_charset.clone())
+            }
         }
     }
 

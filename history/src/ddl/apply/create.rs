@@ -15,6 +15,9 @@ impl Scope<'_> {
         if self.keeps(&id, create.if_not_exists, create.or_replace) {
             return Ok(self.without_effect());
         }
+        if self.context.failed {
+            return Ok(self.failed_create(id, create.or_replace));
+        }
         let database = self.charset_in(&id.database);
         let mut table = Table::new(id);
         table.default_charset = match &create.options.charset {
@@ -38,7 +41,7 @@ impl Scope<'_> {
                             DdlErrorKind::DuplicateColumn { column: definition.name.clone() };
                         return Err(DdlError::at(definition.offset, kind).about(&table.id));
                     }
-                    let column = column::build(definition, &charsets, self.context.comments);
+                    let column = column::build(definition, &charsets, self.context);
                     versioned |= definition.system_versioning;
                     if definition.primary_key {
                         primary_key = Some(vec![column.name.clone()]);
@@ -67,6 +70,7 @@ impl Scope<'_> {
         if let Some(columns) = primary_key {
             set_primary_key(&mut table, &columns, create.name.offset, false)?;
         }
+        column::set_timestamp_defaults(&mut table.columns, self.context, |_, _| true);
         if versioned && !period {
             table.columns.extend(Column::hidden_period());
         }
@@ -85,6 +89,9 @@ impl Scope<'_> {
         if self.keeps(&id, if_not_exists, or_replace) {
             return Ok(self.without_effect());
         }
+        if self.context.failed {
+            return Ok(self.failed_create(id, or_replace));
+        }
         let Some(like) = self.tables.get(&source_id) else {
             let kind = DdlErrorKind::UnknownTable { table: source_id };
             return Err(DdlError::at(source.offset, kind).about(&id));
@@ -98,6 +105,14 @@ impl Scope<'_> {
     fn keeps(&self, id: &TableId, if_not_exists: bool, or_replace: bool) -> bool {
         let there = self.tables.get(id).is_some();
         there && !or_replace && (if_not_exists || self.context.definitions_are_ahead)
+    }
+
+    /// MariaDB logs a CREATE OR REPLACE that failed when it had dropped the old table already.
+    fn failed_create(&mut self, id: TableId, or_replace: bool) -> Vec<DdlEvent> {
+        if !or_replace || self.tables.remove(&id).is_none() {
+            return self.without_effect();
+        }
+        vec![self.event(DdlEventKind::Drop, id.clone(), vec![TableChange::Drop(id)])]
     }
 
     fn created(&mut self, table: Table) -> Vec<DdlEvent> {

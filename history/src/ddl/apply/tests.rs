@@ -850,6 +850,12 @@ fn defaults_are_kept_as_their_value() {
         ("BIT(4) DEFAULT b'101'", Some("101")),
         ("BIT(4) DEFAULT 0b101", Some("101")),
         ("BIT(8) DEFAULT 0x05", Some("101")),
+        ("BIT(8) DEFAULT 5", Some("101")),
+        ("BIT(8) DEFAULT x'05'", Some("101")),
+        ("VARCHAR(9) DEFAULT x'6162'", Some("ab")),
+        ("INT DEFAULT b'11'", Some("3")),
+        ("CHAR(2) DEFAULT 0b1100001", Some("a")),
+        ("ENUM('a') DEFAULT 'a '", Some("a")),
         ("BINARY(2) DEFAULT X'4142'", Some("4142")),
         (
             "DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)",
@@ -926,6 +932,169 @@ fn labels_keep_their_sql_text_in_single_quotes() {
             "{labels}"
         );
     }
+}
+
+#[test]
+fn labels_are_those_that_the_server_makes_of_them() {
+    let cases = [
+        ("ENUM('a ', 'b  ', '')", "'a','b',''"),
+        ("ENUM('a ') CHARACTER SET binary", "'a '"),
+        ("SET('ü', 'a') CHARACTER SET ascii", "'?','a'"),
+        ("ENUM('\u{1f600}') CHARACTER SET utf8mb3", "'?'"),
+        ("ENUM('\u{1f600}') CHARACTER SET utf8mb4", "'\u{1f600}'"),
+    ];
+    for (definition, expected) in cases {
+        let mut tables = model();
+        apply_statement(&format!("CREATE TABLE t (e {definition})"), &mysql(), &mut tables)
+            .unwrap();
+        let table = tables.get(&TableId::new("gold", "t")).unwrap();
+        assert_eq!(table.columns[0].enum_values.join(","), expected, "{definition}");
+    }
+}
+
+#[test]
+fn auto_increment_means_not_null_unless_null_follows() {
+    story(
+        &mysql(),
+        &[
+            (
+                "CREATE TABLE ai (a INT AUTO_INCREMENT, b INT, KEY (a))",
+                "CREATE gold.ai utf8mb4 [] a INT! A; b INT",
+            ),
+            (
+                "ALTER TABLE ai MODIFY a BIGINT NULL AUTO_INCREMENT",
+                "ALTER gold.ai utf8mb4 [] a BIGINT! A; b INT",
+            ),
+            (
+                "ALTER TABLE ai MODIFY a BIGINT AUTO_INCREMENT NULL",
+                "ALTER gold.ai utf8mb4 [] a BIGINT A; b INT",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn real_is_float_where_the_session_says_so() {
+    let context = DdlContext { sql_mode: SqlMode(SqlMode::REAL_AS_FLOAT), ..mysql() };
+    story(
+        &context,
+        &[(
+            "CREATE TABLE r (a REAL, b REAL(9,3), c DOUBLE)",
+            "CREATE gold.r utf8mb4 [] a FLOAT; b FLOAT(9,3); c DOUBLE",
+        )],
+    );
+}
+
+#[test]
+fn a_long_column_may_have_a_character_set() {
+    story(
+        &mysql(),
+        &[(
+            "CREATE TABLE l (a LONG CHARACTER SET latin1, b LONG CHAR VARYING, c LONG CHARSET ascii NULL)",
+            "CREATE gold.l utf8mb4 [] a LONG latin1; b LONG CHAR VARYING utf8mb4; c LONG ascii",
+        )],
+    );
+}
+
+#[test]
+fn timestamps_get_the_defaults_that_the_session_implies() {
+    let defaults = |context: &DdlContext, sql: &[&str]| -> String {
+        let mut tables = model();
+        for sql in sql {
+            apply_statement(sql, context, &mut tables).unwrap();
+        }
+        let table = tables.get(&TableId::new("gold", "t")).unwrap();
+        let show = |column: &Column| {
+            let null = if column.optional { "NULL" } else { "NOT NULL" };
+            let auto = if column.auto_incremented { " A" } else { "" };
+            match &column.default {
+                DefaultValue::Expression(text) => {
+                    format!("{} {null} {}{auto}", column.name, text.get(..4).unwrap())
+                }
+                DefaultValue::Absent | DefaultValue::Null => {
+                    format!("{} {null}{auto}", column.name)
+                }
+            }
+        };
+        table.columns.iter().map(show).collect::<Vec<_>>().join(", ")
+    };
+    let create = "CREATE TABLE t (i INT, a TIMESTAMP, b TIMESTAMP NOT NULL, c TIMESTAMP NULL, \
+                  d TIMESTAMP ON UPDATE NOW(), e TIMESTAMP DEFAULT '2020-01-01')";
+    let implicit = DdlContext { implicit_timestamp_defaults: true, ..mysql() };
+    // As SHOW CREATE TABLE of MySQL 9.7 and MariaDB 10.11 has them.
+    assert_eq!(
+        defaults(&implicit, &[create]),
+        "i NULL, a NOT NULL 1970 A, b NOT NULL 0000, c NULL, d NOT NULL 0000 A, e NOT NULL 2020"
+    );
+    assert_eq!(
+        defaults(&mysql(), &[create]),
+        "i NULL, a NULL, b NOT NULL, c NULL, d NULL A, e NULL 2020"
+    );
+    // A new first column is made the automatic one; what was there keeps its default.
+    let first = "ALTER TABLE t ADD b TIMESTAMP FIRST, ADD c TIMESTAMP";
+    assert_eq!(
+        defaults(&implicit, &["CREATE TABLE t (a TIMESTAMP)", first]),
+        "b NOT NULL 1970 A, a NOT NULL 1970 A, c NOT NULL 0000"
+    );
+    let on_update = ["CREATE TABLE t (a TIMESTAMP NOT NULL ON UPDATE NOW())"];
+    assert_eq!(defaults(&mysql(), &on_update), "a NOT NULL A");
+    assert_eq!(defaults(&mariadb(), &on_update), "a NOT NULL 0000 A");
+}
+
+#[test]
+fn a_logged_create_or_replace_that_failed_has_dropped_the_table() {
+    let failed = DdlContext { failed: true, ..mariadb() };
+    story(
+        &failed,
+        &[
+            ("CREATE TABLE pre (a INT)", "Other gold"),
+            ("CREATE OR REPLACE TABLE pre (a INT)", "DROP gold.pre"),
+            ("CREATE OR REPLACE TABLE pre LIKE nosuch", "Other gold"),
+        ],
+    );
+}
+
+#[test]
+fn converting_to_the_default_takes_that_of_the_sessions_database_on_mysql() {
+    for (flavor, expected) in [(Flavor::MySql, "latin1"), (Flavor::MariaDb, "utf8mb4")] {
+        let context = DdlContext { flavor, ..DdlContext::in_database("latin") };
+        let mut tables = model();
+        tables.set_database_charset("latin", Some("latin1".to_owned()));
+        for sql in [
+            "CREATE TABLE gold.t (a TEXT CHARACTER SET ucs2)",
+            "ALTER TABLE gold.t CONVERT TO CHARSET DEFAULT",
+        ] {
+            apply_statement(sql, &context, &mut tables).unwrap();
+        }
+        let table = tables.get(&TableId::new("gold", "t")).unwrap();
+        assert_eq!(table.default_charset.as_deref(), Some(expected));
+        assert_eq!(table.columns[0].charset.as_deref(), Some(expected));
+    }
+}
+
+#[test]
+fn the_options_behind_start_transaction_count() {
+    story(
+        &mysql(),
+        &[(
+            "CREATE TABLE `s` (\n  `a` int NOT NULL,\n  `b` text\n) START TRANSACTION DEFAULT CHARSET=latin1",
+            "CREATE gold.s latin1 [] a INT!; b TEXT latin1",
+        )],
+    );
+}
+
+#[test]
+fn mariadbs_json_is_text_once_it_is_converted() {
+    story(
+        &mariadb(),
+        &[
+            ("CREATE TABLE j (a JSON)", "CREATE gold.j utf8mb4 [] a JSON"),
+            (
+                "ALTER TABLE j CONVERT TO CHARACTER SET latin1",
+                "ALTER gold.j latin1 [] a LONGTEXT latin1",
+            ),
+        ],
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::Parser;
 use super::types::hex_digits;
 
 /// What the model keeps for the time of the change: Debezium's marker for CURRENT_TIMESTAMP.
-const CURRENT_TIMESTAMP: &str = "1970-01-01 00:00:00";
+pub(in super::super) const CURRENT_TIMESTAMP: &str = "1970-01-01 00:00:00";
 const CURRENT_TIMESTAMP_WORDS: [&str; 4] =
     ["CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"];
 
@@ -114,6 +114,8 @@ impl Parser<'_> {
             "AUTO_INCREMENT" => {
                 self.advance();
                 column.auto_increment = true;
+                // Like NOT NULL; a NULL behind it takes it back (`sql/sql_yacc.yy` of both servers).
+                column.nullable = Some(false);
             }
             "SERIAL" if self.is_word_at(1, "DEFAULT") => {
                 self.at += 2;
@@ -229,16 +231,11 @@ impl Parser<'_> {
                     .strip_prefix("0b")
                     .or_else(|| text.strip_prefix(['b', 'B']))
                     .unwrap_or(text);
-                Ok(DefaultClause::Text(digits.trim_matches('\'').to_owned()))
+                Ok(DefaultClause::Bits(digits.trim_matches('\'').to_owned()))
             }
             TokenKind::Hex => {
                 self.advance();
-                let digits = hex_digits(text).to_owned();
-                Ok(if text.starts_with("0x") {
-                    DefaultClause::Hex(digits)
-                } else {
-                    DefaultClause::Text(digits)
-                })
+                Ok(DefaultClause::Hex(hex_digits(text).to_owned()))
             }
             TokenKind::Word => self.default_word(),
             TokenKind::Quoted => {

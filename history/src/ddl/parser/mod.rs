@@ -12,6 +12,8 @@ mod table;
 mod tests;
 mod types;
 
+pub(super) use column::CURRENT_TIMESTAMP;
+
 use super::ast::{Action, Statement};
 use super::filter::{StatementClass, classify};
 use super::lexer::{Token, TokenKind, lex};

@@ -92,13 +92,17 @@ impl Parser<'_> {
     fn table_options(&mut self) -> Result<TableOptions, DdlError> {
         let mut options = TableOptions::default();
         while self.peek().is_some() && !self.table_options_end() {
+            // MySQL logs CREATE TABLE … AS SELECT with it among the options.
+            if self.eat_words(&["START", "TRANSACTION"]) {
+                continue;
+            }
             self.table_option(&mut options)?;
         }
         Ok(options)
     }
 
     fn table_options_end(&self) -> bool {
-        self.is_any_word(&["AS", "SELECT", "PARTITION", "START", "VALUES"])
+        self.is_any_word(&["AS", "SELECT", "PARTITION", "VALUES"])
             || (self.is_word("WITH") && !self.is_word_at(1, "SYSTEM"))
     }
 

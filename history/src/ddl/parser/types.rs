@@ -25,15 +25,15 @@ impl Parser<'_> {
                 self.append_word(&mut name, &["CHAR", "CHARACTER", "VARCHAR", "VARCHARACTER"]);
                 self.append_word(&mut name, &["VARYING"]);
             }
-            "LONG" => {
-                self.append_word(
-                    &mut name,
-                    &["VARBINARY", "VARCHAR", "VARCHARACTER", "CHAR", "CHARACTER"],
-                );
+            // CHARACTER may be that of CHARACTER SET.
+            "LONG" if self.is_word_at(1, "VARYING") => {
+                self.append_word(&mut name, &["CHAR", "CHARACTER"]);
                 self.append_word(&mut name, &["VARYING"]);
             }
+            "LONG" => self.append_word(&mut name, &["VARBINARY", "VARCHAR", "VARCHARACTER"]),
             // Debezium keeps FLOAT4, and then can't convert its values.
             "FLOAT4" => name = "FLOAT".to_owned(),
+            "REAL" if self.context.sql_mode.real_as_float() => name = "FLOAT".to_owned(),
             _ => {}
         }
         let mut data_type = DataType { name, ..DataType::default() };
