@@ -15,3 +15,10 @@ pub(crate) fn decode_statement(sql: &[u8], client: Option<u16>) -> Cow<'_, str> 
         .unwrap_or(Charset::UTF8);
     charset.decode(sql)
 }
+
+/// The character set of a collation id; `None` for an id that is not known here, such as those of uca1400 collations.
+pub(crate) fn charset_name(collation: u16) -> Option<String> {
+    let collation = Collation::resolve(CollationId::from(collation));
+    let name = collation.charset();
+    (name != "unknown").then(|| name.to_owned())
+}

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use holdfast_binlog::event::{Event, Query};
+use holdfast_binlog::event::{Event, Query, QueryStatus};
 use holdfast_history::codec::write_table_changes_connect;
 use holdfast_history::ddl::{
-    self, DdlContext, DdlError, DdlEvent, DdlEventKind, SqlMode, StatementClass,
+    self, DdlContext, DdlError, DdlEvent, DdlEventKind, Flavor, SqlMode, StatementClass,
 };
 use holdfast_history::recover::StreamedStatement;
 use holdfast_history::{HistoryRecord, TableId, Tables};
@@ -13,7 +13,7 @@ use holdfast_history::{HistoryRecord, TableId, Tables};
 use super::xa::xid_of;
 use super::{Assembler, Step, VERSION};
 use crate::batch::{BatchBuilder, RecordHead, RecordOrigin};
-use crate::charset::decode_statement;
+use crate::charset::{charset_name, decode_statement};
 use crate::config::Config;
 use crate::convert::FailureMode;
 use crate::error::{DdlFailure, Error};
@@ -119,6 +119,12 @@ impl Assembler {
             database: (!database.is_empty()).then(|| database.clone()),
             sql_mode: SqlMode(query.status.sql_mode.unwrap_or_default()),
             flavor: self.config.ddl_flavor(),
+            server_charset: query.status.charset.and_then(|charset| charset_name(charset.server)),
+            implicit_timestamp_defaults: has_implicit_timestamp_defaults(
+                &query.status,
+                self.config.ddl_flavor(),
+            ),
+            failed: query.error_code != 0,
             comments: self.config.events.schema_comments,
             ..DdlContext::default()
         };
@@ -311,6 +317,18 @@ impl Assembler {
             }
             FailureMode::Skip => Ok(()),
         }
+    }
+}
+
+/// Whether `explicit_defaults_for_timestamp` was OFF.
+///
+/// Source: MySQL writes it as a status variable of its own; MariaDB has it among the session's options
+/// (`OPTION_EXPLICIT_DEF_TIMESTAMP` in `sql/sql_priv.h`), and servers that do not log it have it OFF by default.
+fn has_implicit_timestamp_defaults(status: &QueryStatus, flavor: Flavor) -> bool {
+    const EXPLICIT: u32 = 1 << 24;
+    match flavor {
+        Flavor::MySql => status.explicit_defaults_for_timestamp == Some(false),
+        Flavor::MariaDb => status.flags2.is_some_and(|flags| flags & EXPLICIT == 0),
     }
 }
 
