@@ -8,6 +8,7 @@ mod errors;
 mod goldens;
 mod history;
 mod kills;
+mod model;
 mod offsets;
 mod restarts;
 mod servers;
