@@ -222,6 +222,7 @@ impl Server {
             Flavour::MariaDb => "mariadb",
         })?;
         run(Command::new("cp").arg("-a").arg(&template).arg(folder.join("data")))?;
+        fs::create_dir_all(folder.join("tmp"))?;
         let port = free_port()?;
         // A socket path may have at most 107 bytes, and a build directory can be deep.
         let socket = std::env::temp_dir().join(format!("holdfast-{port}.sock"));
@@ -328,6 +329,8 @@ impl Server {
             format!("--port={}", self.port),
             format!("--socket={}", own.socket.display()),
             format!("--pid-file={}", own.folder.join("pid").display()),
+            // A MariaDB that starts removes the temporary tables of all others in a shared folder.
+            format!("--tmpdir={}", own.folder.join("tmp").display()),
             format!("--log-error={}", own.folder.join("server.log").display()),
             format!("--server-id={}", own.server_id),
             "--bind-address=127.0.0.1".to_owned(),
