@@ -482,7 +482,7 @@ impl Generator<'_> {
             2 if nullness != " NOT NULL" => " DEFAULT NULL".to_owned(),
             _ => String::new(),
         };
-        let mut parts = vec![nullness.to_owned(), default];
+        let mut parts = [nullness.to_owned(), default];
         if self.random.one_in(2) {
             parts.reverse();
         }
