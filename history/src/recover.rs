@@ -41,6 +41,9 @@ pub struct RecoverOptions<'a> {
     /// The operator says that the `server_id` in an offset without lineage is that of the server connected to. Without
     /// that it is only the origin of the last event, and is not compared.
     pub server_id_is_connected: bool,
+    /// For tests; see [`CompareContext::event_times_decide`].
+    #[doc(hidden)]
+    pub event_times_decide: bool,
 }
 
 impl<'a> RecoverOptions<'a> {
@@ -56,6 +59,7 @@ impl<'a> RecoverOptions<'a> {
             tables: None,
             gtid_sources: None,
             server_id_is_connected: false,
+            event_times_decide: false,
         }
     }
 }
@@ -186,6 +190,7 @@ impl<'a> Recovery<'a> {
         let context = CompareContext {
             gtid_sources: options.gtid_sources,
             ignore_server_id: desired.holdfast.is_none() && !options.server_id_is_connected,
+            event_times_decide: options.event_times_decide,
         };
         Self {
             server,
