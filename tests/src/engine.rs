@@ -442,6 +442,11 @@ pub fn holdfast_binary() -> Result<PathBuf> {
 
 /// `java … Reference`, compiled when it is older than its source.
 fn reference_command() -> Result<Command> {
+    java("Reference")
+}
+
+/// A Java program of `tests/reference`, with the real Debezium around it.
+fn java(program: &str) -> Result<Command> {
     static READY: Mutex<Option<String>> = Mutex::new(None);
     let mut ready =
         READY.lock().map_err(|_| Failure::new("preparing the reference failed in another test"))?;
@@ -457,8 +462,31 @@ fn reference_command() -> Result<Command> {
         "-Duser.timezone=UTC",
         "-cp",
     ]);
-    command.arg(class_path).arg("Reference");
+    command.arg(class_path).arg(program);
     Ok(command)
+}
+
+/// Key and value, both JSON, of the one offset in a file that Debezium wrote.
+///
+/// # Errors
+///
+/// When the file is not one of those.
+pub fn read_debezium_offset(file: &Path) -> Result<(String, String)> {
+    let text = run(java("Offsets")?.arg("read").arg(file))?;
+    let mut lines = text.lines().map(str::to_owned);
+    lines
+        .next()
+        .zip(lines.next())
+        .ok_or_else(|| Failure::new(format!("no offset in {}: {text}", file.display())))
+}
+
+/// Writes an offset into a file that Debezium reads.
+///
+/// # Errors
+///
+/// When it cannot be written.
+pub fn write_debezium_offset(file: &Path, key: &str, value: &str) -> Result<()> {
+    run(java("Offsets")?.arg("write").arg(file).args([key, value])).map(drop)
 }
 
 /// Jars that clash with others of the package, or that only other connectors need.
@@ -480,16 +508,18 @@ fn prepare_reference() -> Result<String> {
     fs::create_dir_all(&classes)?;
     let lock = File::create(home.join("classes.lock"))?;
     lock.lock()?;
-    let source = paths::tests("reference/Reference.java");
-    let class = classes.join("Reference.class");
     let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-    if changed(&class).is_none() || changed(&class) < changed(&source) {
-        run(Command::new("javac")
-            .arg("-d")
-            .arg(&classes)
-            .arg("-cp")
-            .arg(jars.join(":"))
-            .arg(&source))?;
+    for program in ["Reference", "Offsets"] {
+        let source = paths::tests(&format!("reference/{program}.java"));
+        let class = classes.join(format!("{program}.class"));
+        if changed(&class).is_none() || changed(&class) < changed(&source) {
+            run(Command::new("javac")
+                .arg("-d")
+                .arg(&classes)
+                .arg("-cp")
+                .arg(jars.join(":"))
+                .arg(&source))?;
+        }
     }
     Ok(format!("{}:{}", classes.display(), jars.join(":")))
 }

@@ -2,7 +2,7 @@
 //!
 //! [`server`] starts MySQL and MariaDB, [`engine`] starts Holdfast or the real Debezium as a child process on the same
 //! properties, [`normalise`] says what "the same record" means, [`case`](mod@case) runs the folders of `tests/cases`,
-//! and [`golden`] those of `tests/golden`.
+//! [`golden`] those of `tests/golden`, and [`takeover`] has one engine go on where the other has stopped.
 //!
 //! Everything here is blocking and fails loudly: a server or an engine that cannot be had is an error, never a skip.
 
@@ -15,6 +15,7 @@ pub mod json;
 pub mod normalise;
 pub mod paths;
 pub mod server;
+pub mod takeover;
 mod wait;
 
 pub use failure::{Context, Failure, Result};

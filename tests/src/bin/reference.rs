@@ -5,14 +5,15 @@
 //! header says: `ok` must give the right outcome, `wrong`, `loses` and `stops` must not.
 //!
 //! Exit code 1 when Holdfast differs from Debezium, a golden came out differently, or a header is wrong.
-//! `--without-holdfast` regenerates only.
+//! `--without-holdfast` regenerates only. Without an option, `takeover` is run too: each engine goes on with the other's
+//! history.
 
 use std::process::ExitCode;
 
 use holdfast_tests::case::{Case, Kind};
 use holdfast_tests::engine::Engine;
-use holdfast_tests::server::{Flavour, Server, shared};
-use holdfast_tests::{Failure, Result, golden, paths};
+use holdfast_tests::server::{Flavour, Options, Server, shared};
+use holdfast_tests::{Failure, Result, golden, paths, takeover};
 
 /// Counts what was run.
 #[derive(Default)]
@@ -66,6 +67,10 @@ fn main() -> Result<ExitCode> {
                 tally.note(&format!("case {}", case.name()), one_case(case));
             }
         }
+    }
+    if options.is_empty() && (names.is_empty() || names.iter().any(|name| name == "takeover")) {
+        let server = shared(&Options::mysql())?;
+        tally.note("takeover", takeover::both_ways(&server));
     }
     println!("reference result: {} passed, {} failed", tally.passed, tally.failed);
     Ok(if tally.failed == 0 && tally.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
