@@ -7,6 +7,8 @@ mod decode;
 mod errors;
 mod goldens;
 mod history;
+mod history_cases;
+mod incident;
 mod kills;
 mod model;
 mod offsets;

@@ -78,7 +78,7 @@ pub(super) fn of_table(table: &Table, mariadb: bool) -> Definition {
 
 fn of_column(column: &Column, mariadb: bool) -> String {
     let mut column_type = column.column_type();
-    // To the server, `binary` is no character set.
+    // To MySQL, `binary` is no character set.
     let charset = column.charset.as_deref().filter(|name| *name != "binary");
     let mut charset = charset.filter(|_| column_type.has_charset());
     match column_type {
@@ -154,7 +154,7 @@ impl ServerColumn {
             kind,
             size,
             optional: self.nullable == "YES",
-            charset: self.charset.as_deref().filter(|_| kind.has_charset()),
+            charset: self.charset.as_deref().filter(|name| kind.has_charset() && *name != "binary"),
             default: default.as_deref(),
             labels,
             auto: extra.contains("auto_increment") || extra.contains("on update"),
@@ -217,7 +217,7 @@ impl Line<'_> {
         let charset = self.charset.map(charset_name).unwrap_or_default();
         // MySQL gives no zeros to a TIMESTAMP in a key, although it does to others.
         let default = self.default.filter(|text| !text.starts_with("0000-00-00"));
-        let default = default.map(|text| default_value(text, self.kind, scale));
+        let default = default.map(|text| default_value(text, self.kind, self.size));
         format!(
             "`{}` {:?}({size}) {} {charset} default {default:?} labels {:?} auto {} comment {:?}",
             self.name,
@@ -236,7 +236,11 @@ pub(super) fn charset_name(name: &str) -> String {
 }
 
 /// A default by its value: `7` and `'7'`, `b'1'` and `1`, `1.50` and `1.5` are one.
-fn default_value(text: &str, kind: ColumnType, scale: Option<i32>) -> String {
+fn default_value(
+    text: &str,
+    kind: ColumnType,
+    (length, scale): (Option<i32>, Option<i32>),
+) -> String {
     match kind {
         ColumnType::TinyInt { .. }
         | ColumnType::Boolean
@@ -274,6 +278,11 @@ fn default_value(text: &str, kind: ColumnType, scale: Option<i32>) -> String {
         ColumnType::Binary | ColumnType::VarBinary => "some".to_owned(),
         // `DATE '2020-01-02'`, of which the model keeps the text.
         ColumnType::Date => text.split('\'').nth(1).unwrap_or(text).to_owned(),
+        // Without strict mode the server cuts what is too long; the model keeps what was written.
+        ColumnType::Char | ColumnType::VarChar => text
+            .chars()
+            .take(length.and_then(|length| length.try_into().ok()).unwrap_or(1))
+            .collect(),
         _ => text.to_owned(),
     }
 }

@@ -1,0 +1,309 @@
+//! What goes into the schema history, and what a restart makes of it: one engine after the other on the same files.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use holdfast_tests::engine::{Engine, Process, Properties, Record, RunOptions};
+use holdfast_tests::json::Json;
+use holdfast_tests::server::{Options, Server, shared};
+use holdfast_tests::{case, golden, paths};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A database with a table `t (id, a)` and one row, and an engine that has taken its snapshot and ended.
+struct Story<'s> {
+    server: &'s Server,
+    database: &'static str,
+    files: PathBuf,
+    properties: Properties,
+    markers: i64,
+}
+
+impl<'s> Story<'s> {
+    fn new(server: &'s Server, database: &'static str, settings: &[(&str, &str)]) -> Self {
+        server
+            .sql(&format!(
+                "DROP DATABASE IF EXISTS {database}; CREATE DATABASE {database}; USE {database};
+                 CREATE TABLE t (id INT PRIMARY KEY, a INT); INSERT INTO t VALUES (1, 1);
+                 CREATE TABLE u (id INT PRIMARY KEY)"
+            ))
+            .unwrap();
+        case::make_marker(server).unwrap();
+        let files = paths::fresh(database).unwrap();
+        let mut properties = Properties::new(server, &files);
+        properties.set("database.include.list", format!("{database},{}", case::MARKER));
+        for (key, value) in settings {
+            properties.set(key, *value);
+        }
+        let mut story = Self { server, database, files, properties, markers: 1 };
+        let mut process = story.start("snapshot", RunOptions::default());
+        case::snapshot_end(&mut process).unwrap();
+        story.markers += 1;
+        case::settle(&mut process, server, story.markers).unwrap();
+        process.stop().unwrap();
+        story
+    }
+
+    fn start(&self, name: &str, options: RunOptions) -> Process {
+        Process::start(Engine::Holdfast, &self.properties, &self.files, name, options).unwrap()
+    }
+
+    fn sql(&self, script: &str) {
+        self.server.sql(&format!("USE {}; {script}", self.database)).unwrap();
+    }
+
+    /// Marks the end of what was done so far.
+    fn mark(&mut self) {
+        self.markers += 1;
+        self.server
+            .sql(&format!("INSERT INTO {}.marker VALUES ({})", case::MARKER, self.markers))
+            .unwrap();
+    }
+
+    /// The records of a run up to the last mark. Nothing of it is acknowledged unless `acknowledged`; then it is killed.
+    fn run(&mut self, name: &str, acknowledged: bool) -> Vec<Record> {
+        let ack_first = (!acknowledged).then_some(0);
+        let mut process = self.start(name, RunOptions { ack_first, ..RunOptions::default() });
+        case::marker_row(&mut process, self.markers).unwrap();
+        if acknowledged {
+            process.stop().unwrap();
+        } else {
+            process.kill().unwrap();
+        }
+        assert!(!process.log().contains("ERROR"), "{}", process.log());
+        case::records_of_case(process.records())
+    }
+
+    /// Runs a script through an engine, and gives the statements that this put into the history.
+    fn recorded(&mut self, script: &str) -> Vec<(u64, String)> {
+        let before = self.history().len();
+        self.sql(script);
+        self.mark();
+        self.run("recorded", true);
+        self.history().split_off(before)
+    }
+
+    /// Position and statement of every record.
+    fn history(&self) -> Vec<(u64, String)> {
+        let text = std::fs::read_to_string(self.files.join("history.jsonl")).unwrap();
+        let record = |line: &str| {
+            let record = Json::parse(line).unwrap();
+            let pos = record.get("position").and_then(|position| position.get("pos")?.as_i64());
+            (
+                u64::try_from(pos.unwrap()).unwrap(),
+                record.text("ddl").unwrap_or_default().to_owned(),
+            )
+        };
+        text.lines().map(record).collect()
+    }
+
+    /// File, position and GTIDs of the stored offset. Time and origin of the last event are not kept by a restart after
+    /// which no event comes.
+    fn offset(&self) -> [Json; 3] {
+        let text = std::fs::read_to_string(self.files.join("offsets.dat")).unwrap();
+        let stored = Json::parse(&text).unwrap();
+        let [(_, offset)] = stored.get("offsets").unwrap().members() else { panic!("{text}") };
+        ["file", "pos", "gtids"].map(|name| offset.get(name).unwrap().clone())
+    }
+
+    fn end(self) {
+        std::fs::remove_dir_all(self.files).unwrap();
+    }
+}
+
+/// A record in short: its statement, or what happened to which row.
+fn brief(record: &Record) -> String {
+    let value = record.value();
+    if let Some(ddl) = value.text("ddl") {
+        return ddl.to_owned();
+    }
+    let row = value.get("after").map(ToString::to_string).unwrap_or_default();
+    format!("{} {row}", value.text("op").unwrap_or_default())
+}
+
+fn briefs(records: &[Record]) -> Vec<String> {
+    records.iter().map(brief).collect()
+}
+
+/// A statement beyond the stored offset is recorded when it comes again, which recovery tells from a new one.
+fn assert_recorded_again(before: &[(u64, String)], after: &[(u64, String)]) {
+    let (old, new) = after.split_at(before.len());
+    assert_eq!(old, before);
+    assert!(new.iter().all(|record| before.contains(record)), "{new:?}");
+}
+
+/// H02, H03: a statement in the history whose offset was never stored comes again, once, and rows before it have their
+/// old form.
+#[test]
+fn a_statement_that_was_not_acknowledged_comes_again_once() {
+    let mysql = shared(&Options::mysql()).unwrap();
+    let mut story = Story::new(&mysql, "h02", &[]);
+    story.sql(
+        "INSERT INTO t VALUES (2, 2); ALTER TABLE t ADD COLUMN b INT; INSERT INTO t VALUES (3, 3, 3)",
+    );
+    story.mark();
+    let expected =
+        [r#"c {"id":2,"a":2}"#, "ALTER TABLE t ADD COLUMN b INT", r#"c {"id":3,"a":3,"b":3}"#];
+    let first = story.run("first", false);
+    assert_eq!(briefs(&first), expected);
+    let history = story.history();
+    let second = story.run("second", false);
+    assert_eq!(golden::live(&second), golden::live(&first));
+    assert_recorded_again(&history, &story.history());
+    story.end();
+
+    let mut story = Story::new(&mysql, "h03", &[]);
+    story.sql("ALTER TABLE t RENAME COLUMN a TO b; INSERT INTO t VALUES (2, 2)");
+    story.mark();
+    let expected = ["ALTER TABLE t RENAME COLUMN a TO b", r#"c {"id":2,"b":2}"#];
+    assert_eq!(briefs(&story.run("first", false)), expected);
+    let history = story.history();
+    assert_eq!(briefs(&story.run("second", false)), expected);
+    assert_recorded_again(&history, &story.history());
+    // However often it is recorded, it is applied once.
+    assert_eq!(briefs(&story.run("third", false)), expected);
+    story.end();
+}
+
+/// H04, H05: a statement that was acknowledged, and nothing behind it: the restart has nothing to say.
+#[test]
+fn a_statement_that_was_acknowledged_does_not_come_again() {
+    for (options, database) in [(Options::mysql(), "h04"), (Options::mariadb(), "h05")] {
+        let server = shared(&options).unwrap();
+        let story = Story::new(&server, database, &[]);
+        story.sql("ALTER TABLE t RENAME COLUMN a TO b");
+        let mut process = story.start("first", RunOptions::default());
+        process
+            .wait_for("the statement", LIMIT, |record| record.value().text("ddl").is_some())
+            .unwrap();
+        process.stop().unwrap();
+        let (history, offset) = (story.history(), story.offset());
+
+        let options = RunOptions { idle_timeout: Some(2), ..RunOptions::default() };
+        let mut process = story.start("second", options);
+        assert!(process.wait_end(LIMIT).unwrap().success(), "{}", process.log());
+        assert_eq!(briefs(process.records()), Vec::<String>::new(), "{database}");
+        assert!(!process.log().contains("ERROR"), "{}", process.log());
+        assert_eq!(story.history(), history);
+        assert_eq!(story.offset(), offset);
+        story.end();
+    }
+}
+
+/// H09: one statement, two records, one position.
+#[test]
+fn a_drop_of_two_tables_is_two_records_at_one_position() {
+    let server = shared(&Options::mysql()).unwrap();
+    let mut story = Story::new(&server, "h09", &[]);
+    let recorded = story.recorded("DROP TABLE t, u");
+    let [(first, t), (second, u)] = recorded.as_slice() else { panic!("{recorded:?}") };
+    assert_eq!(first, second);
+    assert!(t.contains("`t`") && u.contains("`u`"), "{recorded:?}");
+    story.end();
+}
+
+/// H10, H11, H12: what is not of interest is not stored.
+#[test]
+fn statements_that_are_not_of_interest_are_not_stored() {
+    let server = shared(&Options::mysql()).unwrap();
+    let settings = [
+        ("table.include.list", "h10.t,holdfast_marker.marker"),
+        ("schema.history.internal.store.only.captured.tables.ddl", "true"),
+    ];
+    let settings =
+        settings.map(|(key, value)| (key, value.replace("holdfast_marker", case::MARKER)));
+    let settings = settings.each_ref().map(|(key, value)| (*key, value.as_str()));
+    let mut story = Story::new(&server, "h10", &settings);
+    let stored = story.history();
+    assert!(stored.iter().any(|(_, ddl)| ddl.starts_with("SET ")), "{stored:?}");
+    assert!(!stored.iter().any(|(_, ddl)| ddl.contains("`u`")), "{stored:?}");
+    let recorded = story.recorded("ALTER TABLE u ADD b INT; ALTER TABLE t ADD b INT");
+    let statements: Vec<&str> = recorded.iter().map(|(_, ddl)| ddl.as_str()).collect();
+    assert_eq!(statements, ["ALTER TABLE t ADD b INT"]);
+    story.end();
+
+    let mut story = Story::new(&server, "h11", &[]);
+    let recorded = story.recorded(
+        "DROP DATABASE IF EXISTS h11_other; CREATE DATABASE h11_other; CREATE TABLE h11_other.t (a INT);
+         DROP DATABASE h11_other",
+    );
+    assert_eq!(recorded, []);
+    story.end();
+
+    let mut story = Story::new(&server, "h12", &[]);
+    let recorded = story.recorded(
+        "DROP USER IF EXISTS h12@localhost; DROP ROLE IF EXISTS h12_role;
+         SET GLOBAL log_bin_trust_function_creators=1;
+         CREATE FUNCTION f() RETURNS INT RETURN 1; CREATE PROCEDURE p() SELECT 1; CREATE VIEW v AS SELECT 1;
+         CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET @x = 1; CREATE USER h12@localhost;
+         CREATE ROLE h12_role; GRANT SELECT ON h12.* TO h12@localhost; ANALYZE TABLE t; DROP FUNCTION f;
+         DROP PROCEDURE p; DROP VIEW v; DROP TRIGGER tr; DROP USER h12@localhost; DROP ROLE h12_role",
+    );
+    assert_eq!(recorded, []);
+    story.end();
+}
+
+/// H13: by default TRUNCATE gives no record.
+#[test]
+fn a_truncate_is_a_record_unless_it_is_skipped() {
+    let server = shared(&Options::mysql()).unwrap();
+    for (skipped, expected) in [("t", vec![]), ("none", vec!["t null".to_owned()])] {
+        let mut story = Story::new(&server, "h13", &[("skipped.operations", skipped)]);
+        let before = story.history();
+        story.sql("TRUNCATE TABLE t");
+        story.mark();
+        assert_eq!(briefs(&story.run("truncate", true)), expected);
+        assert_eq!(story.history(), before);
+        story.end();
+    }
+}
+
+/// H14: a statement that can't be understood ends the run, or is left out where the configuration says so.
+#[test]
+fn a_statement_that_is_not_understood_ends_the_run_unless_it_may_be_skipped() {
+    let server = shared(&Options::mysql()).unwrap();
+    let mut story = Story::new(&server, "h14", &[]);
+    // The text says nothing of the columns, and no rows come with it.
+    story.sql("SET SESSION binlog_format=STATEMENT; CREATE TABLE c SELECT 1 AS a");
+    story.sql("INSERT INTO t VALUES (2, 2)");
+    story.mark();
+    let offset = story.offset();
+    let mut process = story.start("fails", RunOptions::default());
+    let status = process.wait_end(LIMIT).unwrap();
+    assert_eq!(status.code(), Some(3), "{}", process.log());
+    let log = process.log();
+    assert!(log.contains("h14.c") && log.contains("skip.unparseable.ddl"), "{log}");
+    assert_eq!(story.offset(), offset);
+
+    story.properties.set("schema.history.internal.skip.unparseable.ddl", "true");
+    assert_eq!(briefs(&story.run("skips", true)), [r#"c {"id":2,"a":2}"#]);
+    let log = std::fs::read_to_string(story.files.join("skips.log")).unwrap();
+    assert!(log.contains("statement ignored"), "{log}");
+    story.end();
+}
+
+/// H23: without its history a stored offset can't be read from, and it stays as it is.
+#[test]
+fn a_missing_history_is_an_error_that_leaves_the_offset_alone() {
+    let server = shared(&Options::mysql()).unwrap();
+    for mode in ["initial", "no_data"] {
+        let mut story = Story::new(&server, "h23", &[]);
+        story.properties.set("snapshot.mode", mode);
+        story.sql("INSERT INTO t VALUES (2, 2)");
+        let offset = story.offset();
+        let history = std::fs::read(story.files.join("history.jsonl")).unwrap();
+        std::fs::remove_file(story.files.join("history.jsonl")).unwrap();
+        let mut process = story.start("fails", RunOptions::default());
+        let status = process.wait_end(LIMIT).unwrap();
+        let log = process.log();
+        assert!(!status.success() && log.contains("history"), "{mode}: {status}\n{log}");
+        assert_eq!(story.offset(), offset, "{mode}");
+        assert_eq!(briefs(process.records()), Vec::<String>::new(), "{mode}");
+
+        // With the history back, nothing was lost.
+        std::fs::write(story.files.join("history.jsonl"), history).unwrap();
+        story.mark();
+        assert_eq!(briefs(&story.run("again", true)), [r#"c {"id":2,"a":2}"#], "{mode}");
+        story.end();
+    }
+}

@@ -1,0 +1,158 @@
+//! The incident that the comparator is for, from real parts: the source was replaced by a replica that replays days of
+//! backlog with the original event times.
+//!
+//! The offset is then older, by its event time, than the snapshot that was taken on the replica before it, and the
+//! snapshot's records have no server id (0). Who compares times puts the snapshot into the future, falls back to a
+//! definition that is weeks old, and ends at the first row.
+
+use std::time::Duration;
+
+use holdfast_history::codec::read_record;
+use holdfast_history::compare::Rule;
+use holdfast_history::ddl::DdlContext;
+use holdfast_history::recover::{RecoverOptions, Recovered, recover};
+use holdfast_history::{HistoryRecord, SourceOffset, TableId};
+use holdfast_tests::engine::{Engine, PREFIX, Process, Properties, RunOptions};
+use holdfast_tests::json::Json;
+use holdfast_tests::server::{Options, Server};
+use holdfast_tests::{case, paths};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Statements whose events say that they happened days ago.
+fn days_ago(server: &Server, days: u32, script: &str) {
+    server
+        .sql(&format!("SET timestamp = UNIX_TIMESTAMP() - {days} * 86400; USE incident; {script}"))
+        .unwrap();
+}
+
+/// Waits until the replica has a row that came last.
+fn replicated(replica: &Server, id: u32) {
+    for _ in 0..600 {
+        let sql = format!("SELECT COUNT(*) FROM incident.t WHERE id = {id}");
+        if replica.value(&sql).is_ok_and(|count| count == "1") {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("row {id} is not replicated: {:?}", replica.query("SHOW REPLICA STATUS"));
+}
+
+/// Offset or record position as Debezium would have written it: without our members.
+fn without_ours(mut offset: SourceOffset) -> SourceOffset {
+    offset.holdfast = None;
+    offset
+}
+
+#[test]
+fn a_snapshot_of_a_replica_that_replays_a_backlog_is_applied() {
+    // Without GTIDs, or they would decide.
+    let old = Server::start(Options::mysql().without_gtids()).unwrap();
+    let replica = Server::start(Options::mysql().without_gtids()).unwrap();
+    let files = paths::fresh("incident").unwrap();
+    let run = |server: &Server, name: &str| {
+        let mut properties = Properties::new(server, &files);
+        properties.set("database.include.list", format!("incident,{}", case::MARKER));
+        Process::start(Engine::Holdfast, &properties, &files, name, RunOptions::default()).unwrap()
+    };
+    let is_row = |id: i64| {
+        move |record: &holdfast_tests::engine::Record| {
+            record.source().text("db") == Some("incident")
+                && record.key().get("id").and_then(Json::as_i64) == Some(id)
+        }
+    };
+
+    // Weeks ago, on the old source: the definition of then is in the history, with its event time.
+    old.sql("CREATE DATABASE incident; CREATE TABLE incident.t (id INT PRIMARY KEY)").unwrap();
+    case::make_marker(&old).unwrap();
+    let mut process = run(&old, "old");
+    case::snapshot_end(&mut process).unwrap();
+    days_ago(&old, 20, "ALTER TABLE t ADD a INT; INSERT INTO t VALUES (1, 1)");
+    process.wait_for("the row of then", LIMIT, is_row(1)).unwrap();
+    case::settle(&mut process, &old, 2).unwrap();
+    process.stop().unwrap();
+    let history = || {
+        let text = std::fs::read_to_string(files.join("history.jsonl")).unwrap();
+        let record = |line: &str| {
+            let mut record = read_record(line).unwrap().0;
+            record.position = without_ours(record.position);
+            record
+        };
+        text.lines().map(record).collect::<Vec<HistoryRecord>>()
+    };
+    let of_old = history().len();
+
+    // The table gets a column; the replica replays all of it, and the connector takes a snapshot there.
+    days_ago(&old, 5, "ALTER TABLE t ADD b INT; INSERT INTO t VALUES (2, 2, 2)");
+    replica
+        .sql(&format!(
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='{}', SOURCE_PORT={}, SOURCE_USER='{}', \
+             SOURCE_PASSWORD='{}', SOURCE_LOG_FILE='mysql-bin.000001', SOURCE_LOG_POS=4, GET_SOURCE_PUBLIC_KEY=1; \
+             START REPLICA",
+            old.host(),
+            old.port(),
+            old.user(),
+            old.password()
+        ))
+        .unwrap();
+    replicated(&replica, 2);
+    std::fs::remove_file(files.join("offsets.dat")).unwrap();
+    let mut process = run(&replica, "replica");
+    process.wait_for("the row of the snapshot", LIMIT, is_row(2)).unwrap();
+    days_ago(&old, 4, "INSERT INTO t VALUES (3, 3, 3)");
+    process.wait_for("the row of the backlog", LIMIT, is_row(3)).unwrap();
+    days_ago(&old, 4, "INSERT INTO t VALUES (4, 4, 4)");
+    process.wait_for("the row behind it", LIMIT, is_row(4)).unwrap();
+    process.stop().unwrap();
+
+    let stored = std::fs::read_to_string(files.join("offsets.dat")).unwrap();
+    let stored = Json::parse(&stored).unwrap();
+    let [(_, offset)] = stored.get("offsets").unwrap().members() else { panic!("{stored}") };
+    let offset = without_ours(SourceOffset::from_json(&offset.to_string()).unwrap());
+    let records = history();
+    let snapshot = &records[of_old..];
+    for record in snapshot {
+        assert_eq!(record.position.server_id.unwrap_or(0), 0, "{:?}", record.position);
+        assert!(record.position.ts_sec > offset.ts_sec, "{:?} {offset:?}", record.position);
+        assert!(record.position.pos <= offset.pos && record.position.file == offset.file);
+    }
+    assert!(records[..of_old].iter().any(|record| record.position.ts_sec < offset.ts_sec));
+
+    let id = TableId::new("incident", "t");
+    let context = DdlContext::default();
+    let recovered = |event_times_decide| {
+        let options = RecoverOptions {
+            server_id_is_connected: true,
+            event_times_decide,
+            ..RecoverOptions::new(&context)
+        };
+        recover(&records, PREFIX, &offset, &options).unwrap()
+    };
+    let columns = |recovered: &Recovered| {
+        let table = recovered.tables.get(&id).unwrap();
+        table.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>().join(",")
+    };
+
+    let right = recovered(false);
+    let report = &right.report;
+    assert_eq!(columns(&right), "id,a,b");
+    assert!(report.origins[&id] > of_old, "the definition is the snapshot's: {report:?}");
+    assert_eq!(report.suspicious().count(), 0, "{report:?}");
+    // Each record has its verdict by a rule, and no clock decided.
+    let by_rule: usize = report.applied_by.values().chain(report.skipped_by.values()).sum();
+    assert_eq!(by_rule, records.len());
+    assert_eq!(report.recovered, records.len());
+    assert!(!report.applied_by.contains_key(&Rule::EventTime), "{report:?}");
+    assert!(!report.skipped_by.contains_key(&Rule::EventTime), "{report:?}");
+
+    let wrong = recovered(true);
+    assert_eq!(columns(&wrong), "id,a", "with event times, the definition of weeks ago comes back");
+    let definitions = wrong.report.suspicious().filter(|skipped| {
+        let record = &records[skipped.record - 1];
+        skipped.record > of_old
+            && skipped.verdict.rule == Rule::EventTime
+            && record.ddl.as_deref().is_some_and(|ddl| ddl.starts_with("CREATE TABLE `t`"))
+    });
+    assert_eq!(definitions.count(), 1, "{:?}", wrong.report);
+    std::fs::remove_dir_all(files).unwrap();
+}
