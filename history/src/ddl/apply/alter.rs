@@ -167,7 +167,8 @@ impl<'a> Alteration<'a> {
                         self.table.comment = Some(comment.clone());
                     }
                 }
-                ClauseKind::ConvertCharset(charset) => {
+                // A character set among the options wins, wherever it stands.
+                ClauseKind::ConvertCharset(charset) if !self.sets_charset() => {
                     self.table.default_charset = self.converted(charset)
                 }
                 _ => {}
@@ -442,6 +443,12 @@ impl<'a> Alteration<'a> {
             Charset::Named(name) => Some(name.clone()),
             Charset::Database | Charset::Inherited => self.database_charset.clone(),
         }
+    }
+
+    fn sets_charset(&self) -> bool {
+        self.clauses.iter().any(
+            |clause| matches!(&clause.kind, ClauseKind::Options(options) if options.charset.is_some()),
+        )
     }
 
     /// Of CONVERT TO, where MySQL's `DEFAULT` is that of the session's database (`collation_database`), wherever the table

@@ -64,8 +64,11 @@ pub(super) fn set_not_null(column: &mut Column) {
 
 /// Gives a column another character set, as CONVERT TO does.
 ///
-/// MariaDB's JSON is a LONGTEXT in utf8mb4, and is converted like one.
+/// MariaDB's JSON is a LONGTEXT in utf8mb4, and is converted like one; its ENUM and SET in `binary` are left alone.
 pub(super) fn convert_charset(column: &mut Column, charset: &str, flavor: Flavor) {
+    if flavor == Flavor::MariaDb && column.charset.as_deref() == Some("binary") {
+        return;
+    }
     let is_text = flavor == Flavor::MariaDb && column.column_type() == ColumnType::Json;
     if is_text && charset != "utf8mb4" {
         column.type_name = "LONGTEXT".to_owned();

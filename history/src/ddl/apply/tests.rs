@@ -1084,7 +1084,7 @@ fn the_options_behind_start_transaction_count() {
 }
 
 #[test]
-fn mariadbs_json_is_text_once_it_is_converted() {
+fn mariadb_converts_json_like_text_and_leaves_binary_alone() {
     story(
         &mariadb(),
         &[
@@ -1092,6 +1092,14 @@ fn mariadbs_json_is_text_once_it_is_converted() {
             (
                 "ALTER TABLE j CONVERT TO CHARACTER SET latin1",
                 "ALTER gold.j latin1 [] a LONGTEXT latin1",
+            ),
+            (
+                "CREATE TABLE b (a SET('x') CHARSET binary)",
+                "CREATE gold.b utf8mb4 [] a SET(1) binary",
+            ),
+            (
+                "ALTER TABLE b CHARACTER SET = ucs2, CONVERT TO CHARACTER SET latin1",
+                "ALTER gold.b ucs2 [] a SET(1) binary",
             ),
         ],
     );
