@@ -27,6 +27,7 @@ fn days_ago(server: &Server, days: u32, script: &str) {
 }
 
 /// Waits until the replica has a row that came last.
+#[expect(clippy::disallowed_methods, reason = "a replica tells nobody when it has a row")]
 fn replicated(replica: &Server, id: u32) {
     for _ in 0..600 {
         let sql = format!("SELECT COUNT(*) FROM incident.t WHERE id = {id}");

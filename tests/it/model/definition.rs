@@ -217,6 +217,10 @@ impl Line<'_> {
         let charset = self.charset.map(charset_name).unwrap_or_default();
         // MySQL gives no zeros to a TIMESTAMP in a key, although it does to others.
         let default = self.default.filter(|text| !text.starts_with("0000-00-00"));
+        // Of an ENUM or SET in `binary`, MySQL shows the bytes.
+        let is_binary =
+            matches!(self.kind, ColumnType::Enum | ColumnType::Set) && charset.is_empty();
+        let default = default.map(|text| if is_binary { "some" } else { text });
         let default = default.map(|text| default_value(text, self.kind, self.size));
         format!(
             "`{}` {:?}({size}) {} {charset} default {default:?} labels {:?} auto {} comment {:?}",
