@@ -203,7 +203,10 @@ impl<'a> Alteration<'a> {
                 _ => None,
             };
             let Some(index) = self.old.column_index(name).or_else(renamed) else {
-                if if_exists || self.context.definitions_are_ahead {
+                if if_exists
+                    || self.context.definitions_are_ahead
+                    || self.adds_before(at, &clause.kind)
+                {
                     continue;
                 }
                 return Err(self.unknown(name, verb, clause.offset));
@@ -264,6 +267,18 @@ impl<'a> Alteration<'a> {
                     let built = self.build(column);
                     self.insert(built, at, place, clause.offset)?;
                 }
+                // The column that an earlier clause has added, defined anew.
+                ClauseKind::Change { column, place, .. }
+                    if self.adds_before(at, &clause.kind)
+                        && self.old.column_index(&column.name).is_none() =>
+                {
+                    if let Some(added) = self.table.column_index(&column.name) {
+                        self.table.columns.remove(added);
+                        self.origins.remove(added);
+                    }
+                    let built = self.build(column);
+                    self.insert(built, at, place, clause.offset)?;
+                }
                 ClauseKind::Change { place: place @ (Place::First | Place::After(_)), .. } => {
                     let Some(from) = self.origins.iter().position(|origin| *origin == Some(at))
                     else {
@@ -277,6 +292,18 @@ impl<'a> Alteration<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the clause at `at` is a MODIFY of a column that a clause before it adds, which MariaDB allows
+    /// (`mysql_prepare_alter_table` in `sql/sql_table.cc`, "modify for newly added field").
+    fn adds_before(&self, at: usize, kind: &ClauseKind) -> bool {
+        let ClauseKind::Change { old, column, .. } = kind else { return false };
+        self.context.flavor == Flavor::MariaDb
+            && same_name(old, &column.name)
+            && self.clauses.iter().take(at).any(|clause| {
+                matches!(&clause.kind, ClauseKind::Add { column: added, .. }
+                    if same_name(&added.name, old))
+            })
     }
 
     fn insert(

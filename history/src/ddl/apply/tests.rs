@@ -1084,6 +1084,30 @@ fn the_options_behind_start_transaction_count() {
 }
 
 #[test]
+fn mariadb_modifies_a_column_that_the_statement_adds() {
+    story(
+        &mariadb(),
+        &[
+            (
+                "ALTER TABLE pre ADD b BIT(8), ADD c INT, MODIFY b TEXT NOT NULL AFTER id, MODIFY c BIGINT",
+                "ALTER gold.pre utf8mb4 [id] id INT!; b TEXT utf8mb4!; a INT; c BIGINT",
+            ),
+            (
+                "ALTER TABLE pre MODIFY d INT, ADD d INT",
+                "error: CHANGE or MODIFY of unknown column d at byte 16 of the statement on table gold.pre",
+            ),
+        ],
+    );
+    story(
+        &mysql(),
+        &[(
+            "ALTER TABLE pre ADD b BIT(8), MODIFY b TEXT",
+            "error: CHANGE or MODIFY of unknown column b at byte 30 of the statement on table gold.pre",
+        )],
+    );
+}
+
+#[test]
 fn mariadb_converts_json_like_text_and_leaves_binary_alone() {
     story(
         &mariadb(),
