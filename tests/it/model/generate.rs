@@ -355,7 +355,11 @@ impl Generator<'_> {
                 }
             }
             21 => {
-                let charset = self.random.pick(&CHARSETS);
+                // MySQL takes the bytes of labels in `binary` for ucs2, two at a time.
+                let charset = self.random.pick(&CHARSETS.map(|name| match name {
+                    "ucs2" => "utf8mb4",
+                    name => name,
+                }));
                 match self.random.below(4) {
                     0 => "CONVERT TO CHARACTER SET DEFAULT".to_owned(),
                     1 => "CONVERT TO CHARSET latin1 COLLATE latin1_bin".to_owned(),

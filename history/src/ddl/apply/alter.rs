@@ -141,11 +141,11 @@ impl<'a> Alteration<'a> {
         self.refuse_duplicates()?;
         self.convert_charset();
         self.set_versioning();
-        self.set_key()?;
-        let origins = self.origins;
+        let origins = std::mem::take(&mut self.origins);
         column::set_timestamp_defaults(&mut self.table.columns, self.context, |index, _| {
             origins.get(index).is_some_and(Option::is_some)
         });
+        self.set_key()?;
         Ok(self.table)
     }
 

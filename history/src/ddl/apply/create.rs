@@ -67,10 +67,11 @@ impl Scope<'_> {
         if table.columns.is_empty() {
             return Err(DdlError::at(create.name.offset, DdlErrorKind::NoColumns).about(&table.id));
         }
+        // Before the key makes its columns NOT NULL: one that was given NULL gets no default.
+        column::set_timestamp_defaults(&mut table.columns, self.context, |_, _| true);
         if let Some(columns) = primary_key {
             set_primary_key(&mut table, &columns, create.name.offset, false)?;
         }
-        column::set_timestamp_defaults(&mut table.columns, self.context, |_, _| true);
         if versioned && !period {
             table.columns.extend(Column::hidden_period());
         }

@@ -1036,6 +1036,8 @@ fn timestamps_get_the_defaults_that_the_session_implies() {
         defaults(&implicit, &["CREATE TABLE t (a TIMESTAMP)", first]),
         "b NOT NULL 1970 A, a NOT NULL 1970 A, c NOT NULL 0000"
     );
+    let key = ["CREATE TABLE t (a TIMESTAMP NULL DEFAULT NULL, PRIMARY KEY (a))"];
+    assert_eq!(defaults(&implicit, &key), "a NOT NULL");
     let on_update = ["CREATE TABLE t (a TIMESTAMP NOT NULL ON UPDATE NOW())"];
     assert_eq!(defaults(&mysql(), &on_update), "a NOT NULL A");
     assert_eq!(defaults(&mariadb(), &on_update), "a NOT NULL 0000 A");
