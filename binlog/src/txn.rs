@@ -169,8 +169,12 @@ pub struct Resume {
     pub file: Arc<str>,
     /// Its restart position, as [`Unit::position`].
     pub position: u64,
+    /// Position of its GTID event, as [`Unit::gtid_position`].
+    pub gtid_position: u64,
     /// What is done of it.
     pub done: Done,
+    /// Debezium's counts of the same, to be stored again while nothing more is done: events, and rows of the next.
+    pub counted: (u64, u64),
 }
 
 /// What opening a unit turned out to be.
@@ -207,6 +211,8 @@ pub struct TxnTracker {
     rows_events: u64,
     resume: Option<Resume>,
     skip: Option<Done>,
+    /// What an earlier run had stored, while the unit has not come that far again.
+    stored: Option<RestartPoint>,
 }
 
 impl TxnTracker {
@@ -225,6 +231,7 @@ impl TxnTracker {
             rows_events: 0,
             resume: None,
             skip: None,
+            stored: None,
         }
     }
 
@@ -238,11 +245,12 @@ impl TxnTracker {
                 position: resume.position,
                 gtids: self.executed.clone(),
                 gtid: resume.gtid,
-                gtid_position: self.point.unit.gtid_position,
+                gtid_position: resume.gtid_position,
             };
-            let (events, event_row, rows) = match resume.done {
-                Done::Rows(rows) => (0, 0, rows),
-                Done::Events { events, row } => (events, row, 0),
+            let (events, event_row) = resume.counted;
+            let rows = match resume.done {
+                Done::Rows(rows) => rows,
+                Done::Events { .. } => 0,
             };
             self.point = RestartPoint { unit: Arc::new(unit), events, event_row, rows };
             self.resume = Some(resume);
@@ -282,6 +290,7 @@ impl TxnTracker {
             None => Opened::Fresh,
             Some(resume) if resume.matches(&unit) => {
                 self.skip = Some(resume.done);
+                self.stored = Some(self.point.clone());
                 Opened::Resumed
             }
             Some(_) => Opened::Mismatch,
@@ -341,6 +350,7 @@ impl TxnTracker {
         self.before.clone_from(&self.executed);
         self.state = State::Closed;
         self.skip = None;
+        self.stored = None;
         self.close_at(end);
     }
 
@@ -377,10 +387,24 @@ impl TxnTracker {
         }
     }
 
-    /// Where a restart would begin now.
+    /// Where a restart would begin now. While rows are skipped that an earlier run had done, that is where the earlier
+    /// run had stopped.
     #[must_use]
     pub const fn restart_point(&self) -> &RestartPoint {
-        &self.point
+        match &self.stored {
+            Some(stored) if self.skips_row() => stored,
+            Some(_) | None => &self.point,
+        }
+    }
+
+    /// Whether a transaction is done already, or announced.
+    #[must_use]
+    pub fn has_executed(&self, gtid: TransactionGtid) -> bool {
+        match (self.executed.as_deref(), gtid) {
+            (Some(Gtids::MySql(set)), TransactionGtid::MySql(gtid)) => set.contains(gtid),
+            (Some(Gtids::MariaDb(pos)), TransactionGtid::MariaDb(gtid)) => pos.contains(gtid),
+            (_, _) => false,
+        }
     }
 
     /// Whether a unit is open.
@@ -572,6 +596,8 @@ mod tests {
                     gtid: stored.unit.gtid,
                     file: Arc::clone(&stored.unit.file),
                     position: stored.unit.position,
+                    gtid_position: stored.unit.gtid_position,
+                    counted: (stored.events, stored.event_row),
                     done: if by_rows {
                         Done::Rows(stored.rows)
                     } else {
@@ -587,6 +613,10 @@ mod tests {
                     "a rotate before the unit moves nothing"
                 );
                 assert_eq!(begin(&mut second), Opened::Resumed);
+                if second.skips_row() {
+                    assert_eq!(second.restart_point().rows, if by_rows { stored.rows } else { 0 });
+                    assert_eq!(second.restart_point().unit.gtid_position, 3608);
+                }
                 let mut again = 0;
                 for count in events {
                     again += rows(&mut second, count).len() as u64;
@@ -604,7 +634,9 @@ mod tests {
             gtid: Some(gtid(12)),
             file: "mysql-bin.000001".into(),
             position: 3687,
+            gtid_position: 3608,
             done: Done::Rows(5),
+            counted: (2, 1),
         };
         let mut tracker = tracker().resuming(resume);
         assert_eq!(begin(&mut tracker), Opened::Mismatch);

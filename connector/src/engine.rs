@@ -280,7 +280,8 @@ async fn commit_forever(committer: Arc<Committer>, interval: Duration) {
         committer.ledger.moved_from(version).await;
         tokio::time::sleep(interval).await;
         if let Err(error) = committer.commit().await {
-            tracing::error!(error = %error, "the offset could not be stored; trying again");
+            let error = crate::error::Error::from(error).chain();
+            tracing::error!(error, "the offset could not be stored; trying again");
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }

@@ -96,6 +96,7 @@ impl Source {
         self.committer.store(&run.incomplete).await?;
 
         let (tables, events) = self.definitions(facts, &snapshot)?;
+        self.check_guardrail(&tables)?;
         let ts_ms = now_ns().div_euclid(1_000_000);
         let stored_position = run.incomplete.to_source_offset();
         let records: Vec<HistoryRecord> = events
@@ -126,7 +127,7 @@ impl Source {
         }
         config.tables.sort_for_snapshot(&mut captured);
         if config.events.schema_changes
-            && self.schema_changes(&mut run, &events, with_data).await.is_none()
+            && self.schema_changes(&mut run, &events, with_data).await?.is_none()
         {
             return Ok(None);
         }
@@ -217,7 +218,7 @@ impl Source {
         run: &mut SnapshotRun,
         events: &[DdlEvent],
         with_data: bool,
-    ) -> Option<()> {
+    ) -> Result<Option<()>, Error> {
         let topic: Arc<str> = self.config.topics.schema_changes().into();
         let config = Arc::clone(&self.config);
         let last = events.len().saturating_sub(1);
@@ -247,12 +248,13 @@ impl Source {
                 Arc::clone(&topic),
                 origin,
                 now_ns(),
-            )
-            .ok()?;
+            )?;
             run.batch.close_group(run.incomplete.clone());
-            self.send_full(run).await?;
+            if self.send_full(run).await.is_none() {
+                return Ok(None);
+            }
         }
-        Some(())
+        Ok(Some(()))
     }
 
     async fn read_tables(
@@ -265,13 +267,20 @@ impl Source {
         let config = Arc::clone(&self.config);
         let mut held: Option<Held> = None;
         for (number, id) in read.iter().enumerate() {
-            let Some(table) = tables.get(id).map(Arc::clone) else { continue };
+            let table = tables.get(id).map(Arc::clone).ok_or_else(|| Error::UnknownTable {
+                table: id.clone(),
+                file: run.position.file.clone(),
+                position: run.position.pos,
+            })?;
             let context = Arc::new(TableContext::new(Arc::clone(&table), &config)?);
             let select = config.snapshot.select_overrides.get(&id.to_string()).map(String::as_str);
             let mut reader = snapshot.read(&table, select).await?;
             let mut first_of_table = true;
             let mut count = 0_u64;
             while let Some(row) = reader.next().await? {
+                if self.is_stopped() {
+                    return Ok(None);
+                }
                 let next = Held {
                     context: Arc::clone(&context),
                     first_of_table,

@@ -155,7 +155,14 @@ pub fn resume_of(offset: &SourceOffset) -> Result<Resume, OffsetMemberError> {
         Some(ours) => Done::Rows(ours.rows),
         None => Done::Events { events: offset.event, row: offset.row },
     };
-    Ok(Resume { gtid, file: offset.file.as_str().into(), position: offset.pos, done })
+    Ok(Resume {
+        gtid,
+        file: offset.file.as_str().into(),
+        position: offset.pos,
+        gtid_position: dump_position(offset),
+        done,
+        counted: (offset.event, offset.row),
+    })
 }
 
 /// Where a dump by position begins: at the open unit's GTID event where the offset knows it.

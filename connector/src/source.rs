@@ -18,6 +18,7 @@ use holdfast_history::store::HistoryStore;
 use holdfast_snapshot::{ServerFacts, ServerFlavor, ServerOptions};
 use mysql_async::Conn;
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::assemble::{Assembler, AssemblerStart, HeldRef, Origins, Step};
@@ -123,7 +124,6 @@ impl Source {
                 None => return Ok(Ended::Stopped),
             }
         };
-        self.check_guardrail(&start.tables)?;
         if self.config.snapshot.mode == SnapshotMode::InitialOnly {
             return Ok(Ended::Stopped);
         }
@@ -177,7 +177,7 @@ impl Source {
     }
 
     /// `guardrail.collections.max`.
-    fn check_guardrail(&self, tables: &Tables) -> Result<(), Error> {
+    pub(crate) fn check_guardrail(&self, tables: &Tables) -> Result<(), Error> {
         let Some((most, action)) = self.config.guardrail else { return Ok(()) };
         let captured = tables.iter().filter(|table| self.config.tables.captures(&table.id)).count();
         if captured <= usize::try_from(most).unwrap_or(usize::MAX) {
@@ -231,6 +231,7 @@ impl Source {
         };
         let Recovered { tables, guard, report } =
             recover_store(&*self.history, &self.config.topic_prefix, &offset, &options).await?;
+        self.check_guardrail(&tables)?;
         check_available(&self.config, conn, facts, &offset).await?;
         let lineage = self.lineage(facts, Some(&offset));
         let origins = Origins::new(Some(report.origins));
@@ -347,6 +348,7 @@ impl Source {
         let client = BinlogClient::connect(&client_options(&self.config))
             .await
             .map_err(|error| self.dump_failed(error))?;
+        check_same_server(facts, client.server().server_uuid.as_deref())?;
         let checksum = if client.server().checksum {
             ChecksumAlgorithm::Crc32
         } else {
@@ -362,6 +364,8 @@ impl Source {
         let mut stream = EventStream::new(offset.file.clone(), options);
         let mut payload = PayloadReader::default();
         let mut stop = self.stop.clone();
+        // At most one `heartbeat.action.query` at a time; dropped with the connection.
+        let mut beat = JoinSet::new();
         let mut heartbeat = self.config.events.heartbeat_interval.map(|interval| {
             let mut timer = tokio::time::interval_at(Instant::now() + interval, interval);
             timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -378,10 +382,13 @@ impl Source {
             let bytes = tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => continue,
+                Some(_) = beat.join_next() => continue,
                 () = tick(&mut heartbeat) => {
                     assembler.heartbeat(now_ns())?;
-                    if let Some(query) = &self.config.events.heartbeat_query {
-                        tokio::spawn(heartbeat_query(server_options(&self.config), query.clone()));
+                    if let Some(query) = &self.config.events.heartbeat_query
+                        && beat.is_empty()
+                    {
+                        beat.spawn(heartbeat_query(server_options(&self.config), query.clone()));
                     }
                     continue;
                 }
@@ -452,6 +459,11 @@ impl Source {
             }
         }
         None
+    }
+
+    /// Whether somebody asked to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        *self.stop.borrow()
     }
 
     /// Hands a batch to the consumer, waiting for room.
@@ -560,6 +572,22 @@ pub(crate) fn client_options(config: &Config) -> ClientOptions {
     options.net_write_timeout = connection.net_write_timeout.map(Duration::from_secs);
     options.net_read_timeout = connection.net_read_timeout.map(Duration::from_secs);
     options
+}
+
+/// Behind one address there may be another server after a while: its log is another one, and where to go on there is
+/// decided at a start, not in passing.
+fn check_same_server(facts: &ServerFacts, uuid: Option<&str>) -> Result<(), Error> {
+    match (facts.variable("server_uuid"), uuid) {
+        (Some(known), Some(found)) if !known.eq_ignore_ascii_case(found) => {
+            Err(Error::PositionLost {
+                what: "another server answers at the same address".to_owned(),
+                detail: format!(
+                    "it was {known} and is {found} now; start again, so that the stored offset is checked against its log"
+                ),
+            })
+        }
+        (_, _) => Ok(()),
+    }
 }
 
 /// `heartbeat.action.query`, on a connection of its own. A failure is logged: the next heartbeat tries again.

@@ -177,12 +177,18 @@ pub enum ErrorClass {
 impl Error {
     /// What the caller can do.
     #[must_use]
-    pub const fn class(&self) -> ErrorClass {
+    pub fn class(&self) -> ErrorClass {
         match self {
             Self::Connect { .. } | Self::Unreachable { .. } | Self::ConnectTimeout { .. } => {
                 ErrorClass::Transient
             }
             Self::Query { source, .. } => match source {
+                // Too many connections, shutting down, lock wait, deadlock, interrupted, killed, timed out.
+                mysql_async::Error::Server(error)
+                    if matches!(error.code, 1040 | 1053 | 1205 | 1213 | 1317 | 1927 | 3024) =>
+                {
+                    ErrorClass::Transient
+                }
                 mysql_async::Error::Server(_) => ErrorClass::Config,
                 mysql_async::Error::Driver(_)
                 | mysql_async::Error::Io(_)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use holdfast_binlog::Value;
 use holdfast_binlog::value::{Date, DateTime, Decimal, Time, Timestamp};
 use holdfast_history::schema::ColumnType;
-use holdfast_history::{Column, Table};
+use holdfast_history::{Column, Table, TableId};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, QueryResult, Row, TextProtocol};
 
@@ -45,7 +45,11 @@ impl<'s> TableReader<'s> {
     ) -> Result<Self, Error> {
         let types: Vec<ColumnType> = table.columns.iter().map(Column::column_type).collect();
         let query = match select {
-            Some(select) => select.to_owned(),
+            // The statement chooses rows; their columns are read as always.
+            Some(select) => {
+                let select = select.trim().trim_end_matches(';');
+                format!("SELECT {} FROM ({select}) AS holdfast_rows", columns_of(table, &types))
+            }
             None => select_of(table, &types),
         };
         let account = Account::of(conn);
@@ -111,6 +115,12 @@ impl SnapshotRow {
 }
 
 fn select_of(table: &Table, types: &[ColumnType]) -> String {
+    let TableId { database, table: name } = &table.id;
+    format!("SELECT {} FROM {}.{}", columns_of(table, types), quoted(database), quoted(name))
+}
+
+/// The columns as they are asked for: numbers of ENUM and SET instead of labels.
+fn columns_of(table: &Table, types: &[ColumnType]) -> String {
     let columns: Vec<String> = table
         .columns
         .iter()
@@ -124,12 +134,7 @@ fn select_of(table: &Table, types: &[ColumnType]) -> String {
             }
         })
         .collect();
-    format!(
-        "SELECT {} FROM {}.{}",
-        columns.join(", "),
-        quoted(&table.id.database),
-        quoted(&table.id.table)
-    )
+    columns.join(", ")
 }
 
 /// Reads one cell's text as its column's type.

@@ -86,9 +86,6 @@ impl Snapshotter {
         facts: &ServerFacts,
         options: &SnapshotOptions<'_>,
     ) -> Result<Self, Error> {
-        let tables = list_tables(&mut conn).await?;
-        let tables: Vec<TableId> =
-            tables.into_iter().filter(|table| (options.wants_schema)(table)).collect();
         let seconds = options.lock_timeout.as_secs().max(1);
         if options.locking != LockingMode::None {
             run(&mut conn, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ").await?;
@@ -103,6 +100,10 @@ impl Snapshotter {
                 )
             })?;
         }
+        // Under the lock, so that no table comes or goes between the list and the position.
+        let tables = list_tables(&mut conn).await?;
+        let tables: Vec<TableId> =
+            tables.into_iter().filter(|table| (options.wants_schema)(table)).collect();
         // Without a lock the position must be read first: what is written in between then comes twice, never not at
         // all.
         let unlocked = match options.locking {

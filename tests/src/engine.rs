@@ -395,10 +395,13 @@ impl Process {
         let mut bytes = Vec::new();
         self.read += u64::try_from(file.read_to_end(&mut bytes)?).unwrap_or_default();
         self.partial.extend(bytes);
-        while let Some(end) = self.partial.iter().position(|&byte| byte == b'\n') {
-            let rest = self.partial.split_off(end + 1);
-            let line = std::mem::replace(&mut self.partial, rest);
-            let line = String::from_utf8_lossy(&line).into_owned();
+        let lines = std::mem::take(&mut self.partial);
+        for line in lines.split_inclusive(|&byte| byte == b'\n') {
+            if line.last() != Some(&b'\n') {
+                self.partial = line.to_vec();
+                break;
+            }
+            let line = String::from_utf8_lossy(line);
             self.records.push(Record(
                 Json::parse(&line).context(|| format!("{} wrote {line}", self.engine.name()))?,
             ));

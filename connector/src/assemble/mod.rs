@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 
 use holdfast_binlog::event::mariadb::{AlterPhase, MariaDbGtidEvent};
 use holdfast_binlog::event::table_map::{Dialect, TableMap};
-use holdfast_binlog::event::{Event, EventData, EventType};
+use holdfast_binlog::event::{Event, EventData, EventType, GtidEvent};
 use holdfast_binlog::row::Row;
 use holdfast_binlog::txn::{Opened, RestartPoint, TransactionGtid, TxnTracker};
 use holdfast_history::cross_check;
@@ -111,6 +111,8 @@ pub(crate) struct Assembler {
     filtered: bool,
     /// Whether the statement of the announced unit has no effect.
     ignore_statement: bool,
+    /// Whether the announced or open unit is done already: it is passed over.
+    passing: bool,
     thread: Option<u64>,
     query: Option<String>,
     gtid_text: String,
@@ -154,6 +156,7 @@ impl Assembler {
             snapshot,
             filtered: false,
             ignore_statement: false,
+            passing: false,
             thread: None,
             query: None,
             gtid_text: String::new(),
@@ -180,11 +183,15 @@ impl Assembler {
         if event.header.server_id != 0 && !event.header.is_artificial() {
             self.server_id = event.header.server_id;
         }
-        if self.catches_up(event, now_ns)? {
-            return Ok(Step::Done);
-        }
-        let step = self.dispatch(event, now_ns)?;
-        if !self.gtid_time && event.header.timestamp != 0 {
+        let step = if self.catches_up(event, now_ns)? {
+            Step::Done
+        } else {
+            self.dispatch(event, now_ns)?
+        };
+        // A format description is sent again at each connection, with the time at which its file was made.
+        let is_of_now = !event.header.is_artificial()
+            && event.header.event_type != EventType::FormatDescription;
+        if is_of_now && !self.gtid_time && event.header.timestamp != 0 {
             self.event_us = i64::from(event.header.timestamp) * 1_000_000;
         }
         Ok(step)
@@ -202,24 +209,17 @@ impl Assembler {
             }
             EventData::Gtid(gtid) => {
                 let id = gtid.gtid.filter(|_| self.track_gtids).map(TransactionGtid::MySql);
-                self.gtid_time = false;
-                if id.is_some()
-                    && let Some(micros) =
-                        gtid.original_commit_timestamp.and_then(|micros| i64::try_from(micros).ok())
-                    && micros != 0
-                {
-                    self.event_us = micros;
-                    self.gtid_time = true;
-                }
+                self.note_gtid(gtid);
                 self.replays(event, id);
-                self.filtered = gtid.gtid.is_some_and(|gtid| self.is_filtered(&gtid.source));
+                // A dump that leaves sources out of its start set gets all their transactions again. (On MariaDB a
+                // lower number of a domain may be another server's, and new.)
+                self.passes_over(event, id);
                 self.tracker.gtid(event.position, id);
             }
             EventData::MariaDbGtid(gtid) => {
                 let id = self.track_gtids.then_some(TransactionGtid::MariaDb(gtid.gtid));
+                self.note_mariadb_gtid(gtid);
                 self.replays(event, id);
-                self.filtered =
-                    self.is_filtered(&format_args!("{}-{}", gtid.gtid.domain, gtid.gtid.server));
                 self.tracker.gtid(event.position, id);
                 // The first of two logged halves changes nothing yet, and a failed one never does.
                 self.ignore_statement =
@@ -248,6 +248,11 @@ impl Assembler {
                     position: event.position,
                     message: String::from_utf8_lossy(incident.message).into_owned(),
                 });
+            }
+            EventData::StatementContext
+                if event.header.event_type == EventType::ExecuteLoadQuery && !self.passing =>
+            {
+                self.load_data(event)?;
             }
             EventData::Heartbeat(heartbeat) => {
                 // The server says how far it has read; in between there was nothing for us.
@@ -279,6 +284,27 @@ impl Assembler {
         Ok(Step::Done)
     }
 
+    /// What a GTID event says of the rows that follow: their time, and whether they count.
+    fn note_gtid(&mut self, event: &GtidEvent) {
+        self.gtid_time = false;
+        if self.track_gtids
+            && event.gtid.is_some()
+            && let Some(micros) =
+                event.original_commit_timestamp.and_then(|micros| i64::try_from(micros).ok())
+            && micros != 0
+        {
+            self.event_us = micros;
+            self.gtid_time = true;
+        }
+        self.filtered = event.gtid.is_some_and(|gtid| self.is_filtered(&gtid.source));
+    }
+
+    /// The same for MariaDB, whose events have their own times.
+    fn note_mariadb_gtid(&mut self, event: &MariaDbGtidEvent<'_>) {
+        let source = format_args!("{}-{}", event.gtid.domain, event.gtid.server);
+        self.filtered = self.is_filtered(&source);
+    }
+
     /// A unit opens. `marked`: it has BEGIN and END records, where those are wanted.
     fn begin(&mut self, event: &Event<'_>, thread: Option<u64>, marked: bool) -> Result<(), Error> {
         let was_resuming = self.tracker.is_resuming();
@@ -308,7 +334,7 @@ impl Assembler {
         }
         self.thread = thread;
         self.query = None;
-        if marked && self.config.events.transaction_metadata {
+        if marked && !self.passing && self.config.events.transaction_metadata {
             let id = match self.tracker.current_gtid() {
                 Some(gtid) => gtid.to_string(),
                 None => format!("file={},pos={}", self.tracker.file(), event.position),
@@ -335,6 +361,10 @@ impl Assembler {
 
     /// The unit ends at byte `end`.
     fn close(&mut self, end: u64) -> Result<(), Error> {
+        if std::mem::take(&mut self.passing) {
+            self.resume_stream();
+            return Ok(());
+        }
         let position = self.tracker.restart_point().unit.position;
         self.tracker.close(end);
         if let Some(transaction) = self.transaction.take() {
@@ -461,7 +491,8 @@ impl Assembler {
         let head = RecordHead {
             kind: RecordKind::Heartbeat,
             topic: Arc::clone(&self.heartbeat_topic),
-            origin: self.origin(position, 0),
+            // Nothing else at an idle position tells one from the next.
+            origin: self.origin(position, now_ns.unsigned_abs()),
         };
         let name = &self.config.topic_prefix;
         self.batch.record(head, |record| {
@@ -515,6 +546,9 @@ impl Assembler {
         self.query = None;
         self.transaction = None;
         self.gtid_time = false;
+        self.filtered = false;
+        self.ignore_statement = false;
+        self.passing = false;
     }
 
     /// Takes batches that are full.

@@ -31,7 +31,7 @@ impl Assembler {
         now_ns: i64,
     ) -> Result<(), Error> {
         self.tracker.rows_event();
-        if self.filtered {
+        if self.filtered || self.passing {
             return self.count_rows(event, rows, map);
         }
         let context = match self.resolve(map)? {

@@ -44,6 +44,12 @@ impl Assembler {
     ) -> Result<Step, Error> {
         let sql = decode_statement(query.sql, query.status.charset.map(|charset| charset.client));
         let sql = sql.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+        let verb = sql.get(..8).unwrap_or_default();
+        if verb.eq_ignore_ascii_case("REPLACE ") {
+            self.statement_change(event, query, sql)?;
+            self.statement_done(event)?;
+            return Ok(Step::Done);
+        }
         if std::mem::take(&mut self.ignore_statement) {
             self.statement_done(event)?;
             return Ok(Step::Done);
@@ -70,6 +76,12 @@ impl Assembler {
     }
 
     fn xa_statement(&mut self, event: &Event<'_>, sql: &str) -> Result<(), Error> {
+        if self.passing {
+            if xid_of(sql, "XA START ").is_some() {
+                self.tracker.begin(event.position);
+            }
+            return self.statement_done(event);
+        }
         if let Some(xid) = xid_of(sql, "XA START ") {
             if !self.tracker.is_open() {
                 self.begin(event, None, false)?;
@@ -106,6 +118,10 @@ impl Assembler {
     ) -> Result<Step, Error> {
         if self.tracker.skips_statement() {
             self.tracker.event_done(event.end);
+            return Ok(Step::Done);
+        }
+        if self.passing {
+            self.statement_done(event)?;
             return Ok(Step::Done);
         }
         let database = String::from_utf8_lossy(query.schema).into_owned();
@@ -291,6 +307,27 @@ impl Assembler {
         Ok(())
     }
 
+    /// `LOAD DATA` in statement format: the event does not say which table in a form worth parsing.
+    pub(super) fn load_data(&self, event: &Event<'_>) -> Result<(), Error> {
+        self.lost_change(Error::StatementChange {
+            kind: "LOAD DATA".to_owned(),
+            table: "a table".to_owned(),
+            file: event.file.to_owned(),
+            position: event.position,
+        })
+    }
+
+    fn lost_change(&self, error: Error) -> Result<(), Error> {
+        match self.config.events.on_processing_failure {
+            FailureMode::Fail => Err(error),
+            FailureMode::Warn => {
+                tracing::warn!(error = %error, "change left out");
+                Ok(())
+            }
+            FailureMode::Skip => Ok(()),
+        }
+    }
+
     fn statement_change(
         &self,
         event: &Event<'_>,
@@ -309,14 +346,7 @@ impl Assembler {
             file: event.file.to_owned(),
             position: event.position,
         };
-        match self.config.events.on_processing_failure {
-            FailureMode::Fail => Err(error),
-            FailureMode::Warn => {
-                tracing::warn!(error = %error, "change left out");
-                Ok(())
-            }
-            FailureMode::Skip => Ok(()),
-        }
+        self.lost_change(error)
     }
 }
 
@@ -424,6 +454,7 @@ fn statement_target(sql: &str, database: &str) -> TableId {
         "QUICK",
         "TABLE",
     ];
+    let sql = without_comments(sql);
     let is_end = |c: char| c.is_whitespace() || matches!(c, '(' | ',' | ';');
     let name = sql
         .split(is_end)
@@ -436,4 +467,16 @@ fn statement_target(sql: &str, database: &str) -> TableId {
         Some((database, table)) => TableId::new(database, table),
         None => TableId::new(database, name),
     }
+}
+
+/// The statement without the comments that precede it.
+fn without_comments(sql: &str) -> &str {
+    let mut rest = sql.trim_start();
+    while let Some(comment) = rest.strip_prefix("/*") {
+        match comment.split_once("*/") {
+            Some((_, after)) => rest = after.trim_start(),
+            None => break,
+        }
+    }
+    rest
 }

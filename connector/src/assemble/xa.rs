@@ -148,8 +148,13 @@ impl Assembler {
     /// Takes an event from before the offset; false when the stream has come to it.
     pub(super) fn catches_up(&mut self, event: &Event<'_>, now_ns: i64) -> Result<bool, Error> {
         let Some((file, position)) = &self.xa.catch_up else { return Ok(false) };
-        let there =
-            event.file == &**file && event.position >= *position && !event.header.is_artificial();
+        let is_behind = if event.file == &**file {
+            event.position >= *position
+        } else {
+            // The server may have begun another file without a rotate event, after a crash.
+            BinlogFile::parse(event.file).ok() > BinlogFile::parse(file).ok()
+        };
+        let there = is_behind && !event.header.is_artificial();
         if there && self.xa.open.is_none() {
             self.xa.catch_up = None;
             self.resume_stream();
@@ -158,9 +163,11 @@ impl Assembler {
         match &event.data {
             EventData::Rotate(rotate) => self.tracker.rotate(rotate.file.into(), rotate.position),
             EventData::Gtid(gtid) => {
+                self.note_gtid(gtid);
                 self.tracker.gtid(event.position, gtid.gtid.map(TransactionGtid::MySql));
             }
             EventData::MariaDbGtid(gtid) => {
+                self.note_mariadb_gtid(gtid);
                 self.tracker.gtid(event.position, Some(TransactionGtid::MariaDb(gtid.gtid)));
                 if let Some(xid) =
                     gtid.xid.filter(|_| gtid.flags & MariaDbGtidEvent::XA_PREPARED != 0)
@@ -226,7 +233,17 @@ impl Assembler {
         }
     }
 
-    fn resume_stream(&mut self) {
+    /// A GTID event announced a unit that is done already: it is passed over, and the stream's place stays.
+    pub(super) fn passes_over(&mut self, event: &Event<'_>, gtid: Option<TransactionGtid>) {
+        self.passing =
+            self.xa.suspended.is_none() && gtid.is_some_and(|gtid| self.tracker.has_executed(gtid));
+        if self.passing {
+            let scratch = TxnTracker::new(Arc::clone(self.tracker.file()), event.position, None);
+            self.xa.suspended = Some(std::mem::replace(&mut self.tracker, scratch));
+        }
+    }
+
+    pub(super) fn resume_stream(&mut self) {
         if let Some(tracker) = self.xa.suspended.take() {
             self.tracker = tracker;
         }

@@ -10,6 +10,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use holdfast_history::offset::SourceOffset;
@@ -71,6 +72,9 @@ impl FileOffsetStore {
     }
 
     fn write(&self, key: &OffsetKey, offset: &SourceOffset) -> Result<(), OffsetStoreError> {
+        // Engines of one process may share a file: each write reads it first.
+        static WRITING: Mutex<()> = Mutex::new(());
+        let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         let mut offsets = self.read()?;
         let offset: Value = serde_json::from_str(&offset.to_json())
             .map_err(|error| self.damaged(format!("new offset: {error}")))?;

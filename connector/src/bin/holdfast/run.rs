@@ -89,6 +89,11 @@ impl Run {
                 },
                 () = streaming(&control), if starting => idle_since = Some(Instant::now()),
                 () = sleep_until(idle_end), if idle_end.is_some() => {
+                    if control.status().state != EngineState::Streaming {
+                        // Not idle but cut off.
+                        idle_since = Some(Instant::now());
+                        continue;
+                    }
                     tracing::info!(records = self.lines, "idle: no record came; ending");
                     return Ok(());
                 }
@@ -170,6 +175,12 @@ fn stop_on_signals(control: Control) -> Result<(), Failure> {
         }
         tracing::info!("stopping: delivering what was read");
         control.stop();
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        // Somebody does not want to wait. What was not committed comes again.
+        std::process::exit(130);
     });
     Ok(())
 }
