@@ -1,7 +1,7 @@
 //! The engine killed again and again while it streams: what all runs together gave, each identity once, is the table.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use holdfast_tests::engine::{Engine, Process, Properties, Record, RunOptions};
@@ -111,17 +111,26 @@ fn campaign(name: &str, server: &Server) {
     records.extend_from_slice(first.records());
 
     let stop = AtomicBool::new(false);
+    // Scripts that may still be written: a few for each run of the engine, however fast the server is.
+    let budget = AtomicU32::new(0);
     std::thread::scope(|scope| {
         let mut writer_random = Random(random.below(u64::MAX >> 33));
-        let (stop, database) = (&stop, &database);
+        let (stop, budget, database) = (&stop, &budget, &database);
         let writer = scope.spawn(move || {
             let mut columns = 0;
             while !stop.load(Ordering::Relaxed) {
+                let taken = budget
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+                if taken.is_err() {
+                    server.sql("DO SLEEP(0.01)").unwrap();
+                    continue;
+                }
                 server.sql(&workload(&mut writer_random, &mut columns, database)).unwrap();
             }
         });
         for run in 1..=KILLS {
             let name = format!("run-{run}");
+            budget.fetch_add(5, Ordering::Relaxed);
             let mut process =
                 Process::start(Engine::Holdfast, &properties, &files, &name, RunOptions::default())
                     .unwrap();
