@@ -325,10 +325,12 @@ impl fmt::Display for DumpRefusal {
             }
             Self::GtidModeOff => "its gtid_mode is not ON, and the start is by GTIDs",
             Self::EventTooLarge => {
-                "an event is larger than its max_allowed_packet, or the position is not the start of an event"
+                "an event is larger than its max_allowed_packet, or the position is not the start of an event (were the logs \
+                 reset since?)"
             }
             Self::Unreadable => {
-                "it can't read an event there: the position is not the start of an event, or the log is damaged"
+                "it can't read an event there: the position is not the start of an event (were the logs reset since?), or the \
+                 log is damaged"
             }
             Self::Other => "see its message",
         })
