@@ -26,7 +26,7 @@ const FIRST: &str = "
     ALTER TABLE likewise RENAME COLUMN v TO w;
     RENAME TABLE likewise TO moved;
     ALTER TABLE keyless ADD PRIMARY KEY (k, l);
-    ALTER TABLE text ADD u TEXT, DEFAULT CHARACTER SET utf8mb4;
+    ALTER TABLE text ADD u TEXT CHARACTER SET utf8mb4;
     CREATE TABLE gone (a INT); DROP TABLE gone;
     INSERT INTO made (v) VALUES ('é'); INSERT INTO moved (w) VALUES ('m');";
 
