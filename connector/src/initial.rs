@@ -12,7 +12,7 @@ use holdfast_history::{HistoryRecord, TableId, Tables};
 use holdfast_snapshot::{LogPosition, ServerFacts, SnapshotOptions, SnapshotRow, Snapshotter};
 use mysql_async::Conn;
 
-use crate::assemble::{Origins, TableContext, VERSION, schema_change_record};
+use crate::assemble::{Origins, TableContext, VERSION, history_record, schema_change_record};
 use crate::batch::{BatchBuilder, RecordHead, RecordOrigin};
 use crate::config::{LockingMode, SnapshotMode};
 use crate::convert::Origin;
@@ -101,14 +101,7 @@ impl Source {
         let stored_position = run.incomplete.to_source_offset();
         let records: Vec<HistoryRecord> = events
             .iter()
-            .map(|event| HistoryRecord {
-                source: config.topic_prefix.clone(),
-                position: stored_position.clone(),
-                ts_ms,
-                database_name: event.database.clone(),
-                ddl: Some(event.ddl.clone()),
-                table_changes: event.changes.clone(),
-            })
+            .map(|event| history_record(event, &config, &stored_position, ts_ms))
             .collect();
         self.history.append(&records).await?;
         snapshot.unlock().await?;

@@ -28,7 +28,7 @@ use holdfast_history::{TableId, Tables};
 pub(crate) use context::TableContext;
 pub(crate) use origins::Origins;
 pub(crate) use rows::{Image, Nothing, PatchedDocument, write_identity_header, write_key};
-pub(crate) use statement::{PendingDdl, schema_change_record};
+pub(crate) use statement::{PendingDdl, history_record, schema_change_record};
 pub(crate) use verify::Verification;
 pub(crate) use xa::HeldRef;
 
@@ -334,7 +334,7 @@ impl Assembler {
         }
         self.thread = thread;
         self.query = None;
-        if marked && !self.passing && self.config.events.transaction_metadata {
+        if marked && self.config.events.transaction_metadata {
             let id = match self.tracker.current_gtid() {
                 Some(gtid) => gtid.to_string(),
                 None => format!("file={},pos={}", self.tracker.file(), event.position),

@@ -7,6 +7,7 @@ use holdfast_history::codec::write_table_changes_connect;
 use holdfast_history::ddl::{
     self, DdlContext, DdlError, DdlEvent, DdlEventKind, Flavor, SqlMode, StatementClass,
 };
+use holdfast_history::offset::SourceOffset;
 use holdfast_history::recover::StreamedStatement;
 use holdfast_history::{HistoryRecord, TableId, Tables};
 
@@ -44,6 +45,10 @@ impl Assembler {
     ) -> Result<Step, Error> {
         let sql = decode_statement(query.sql, query.status.charset.map(|charset| charset.client));
         let sql = sql.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+        if self.passing {
+            self.pass_statement(event, sql)?;
+            return Ok(Step::Done);
+        }
         let verb = sql.get(..8).unwrap_or_default();
         if verb.eq_ignore_ascii_case("REPLACE ") {
             self.statement_change(event, query, sql)?;
@@ -75,13 +80,19 @@ impl Assembler {
         Ok(Step::Done)
     }
 
-    fn xa_statement(&mut self, event: &Event<'_>, sql: &str) -> Result<(), Error> {
-        if self.passing {
-            if xid_of(sql, "XA START ").is_some() {
-                self.tracker.begin(event.position);
-            }
-            return self.statement_done(event);
+    /// A statement of a unit that is passed over: it opens or ends the unit, and nothing else.
+    fn pass_statement(&mut self, event: &Event<'_>, sql: &str) -> Result<(), Error> {
+        let class = ddl::classify(sql);
+        if class == StatementClass::Begin || xid_of(sql, "XA START ").is_some() {
+            self.tracker.begin(event.position);
         }
+        if matches!(class, StatementClass::Commit | StatementClass::Rollback) {
+            return self.close(event.end);
+        }
+        self.statement_done(event)
+    }
+
+    fn xa_statement(&mut self, event: &Event<'_>, sql: &str) -> Result<(), Error> {
         if let Some(xid) = xid_of(sql, "XA START ") {
             if !self.tracker.is_open() {
                 self.begin(event, None, false)?;
@@ -118,10 +129,6 @@ impl Assembler {
     ) -> Result<Step, Error> {
         if self.tracker.skips_statement() {
             self.tracker.event_done(event.end);
-            return Ok(Step::Done);
-        }
-        if self.passing {
-            self.statement_done(event)?;
             return Ok(Step::Done);
         }
         let database = String::from_utf8_lossy(query.schema).into_owned();
@@ -201,14 +208,7 @@ impl Assembler {
             .events
             .iter()
             .filter(|event| event.kind != DdlEventKind::Truncate)
-            .map(|event| HistoryRecord {
-                source: self.config.topic_prefix.clone(),
-                position: position.clone(),
-                ts_ms,
-                database_name: event.database.clone(),
-                ddl: Some(event.ddl.clone()),
-                table_changes: event.changes.clone(),
-            })
+            .map(|event| history_record(event, &self.config, &position, ts_ms))
             .collect();
         Ok(Step::Ddl(Box::new(pending)))
     }
@@ -395,6 +395,23 @@ fn truncate_record(
         json::end(&source, 0, None, Op::Truncate, now_ns, out);
         Ok(())
     })
+}
+
+/// What the schema history keeps of a statement's effect. `ts_ms` is the time of processing.
+pub(crate) fn history_record(
+    event: &DdlEvent,
+    config: &Config,
+    position: &SourceOffset,
+    ts_ms: i64,
+) -> HistoryRecord {
+    HistoryRecord {
+        source: config.topic_prefix.clone(),
+        position: position.clone(),
+        ts_ms,
+        database_name: event.database.clone(),
+        ddl: Some(event.ddl.clone()),
+        table_changes: event.changes.clone(),
+    }
 }
 
 /// Appends a schema-change record to the open group.
