@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use crate::batch::Groups;
 use crate::offset::OffsetPoint;
 
 /// The number of a group: dense, in delivery order, starting at 1 in each run of an engine.
@@ -37,21 +38,70 @@ pub struct AckCounts {
 
 /// Open groups in delivery order, and the frontier.
 #[derive(Debug)]
-pub struct AckLedger {
-    /// Groups after the frontier, in order; the first one is never complete.
-    open: VecDeque<OpenGroup>,
-    /// Number of the first group in `open`, or of the next group when it is empty.
-    first: u64,
+pub(crate) struct AckLedger {
+    /// Batches that are not done, in order; they hold every group after the frontier.
+    open: VecDeque<OpenBatch>,
+    /// Number that the next group gets.
+    next: u64,
     frontier: OffsetPoint,
     /// Counts changes of `frontier`, so that a committer sees whether there is something to store.
     version: u64,
     counts: AckCounts,
 }
 
+/// The groups of one batch. One that is acknowledged as a whole costs the same whatever its size.
 #[derive(Debug)]
-struct OpenGroup {
-    parts: Parts,
-    offset_after: OffsetPoint,
+struct OpenBatch {
+    /// Number of its first group.
+    first: u64,
+    groups: Arc<Groups>,
+    /// The groups from the first on that are done.
+    done: usize,
+    /// The parts of each group, once a group of the batch was acknowledged by itself.
+    parts: Option<Vec<Parts>>,
+    /// Where the stream was before the next batch, if it went on after the last group.
+    moved_on: Option<OffsetPoint>,
+}
+
+impl OpenBatch {
+    /// Number of the group after the last.
+    fn end(&self) -> u64 {
+        self.first + self.groups.len() as u64
+    }
+
+    fn is_done(&self) -> bool {
+        self.done >= self.groups.len()
+    }
+
+    fn parts_mut(&mut self, group: u64) -> Option<&mut Parts> {
+        let groups = &self.groups;
+        let done = self.done;
+        let parts = self.parts.get_or_insert_with(|| {
+            let open = (0..groups.len()).map(|group| match group < done {
+                true => Parts::Few(0),
+                false => Parts::all_open(groups.parts(group).max(1)),
+            });
+            open.collect()
+        });
+        let index = usize::try_from(group.checked_sub(self.first)?).ok()?;
+        parts.get_mut(index)
+    }
+
+    /// Counts the groups at the front that are done; true when there are more than before.
+    fn count_done(&mut self) -> bool {
+        let Some(parts) = &self.parts else { return false };
+        let more = parts.iter().skip(self.done).take_while(|parts| parts.done()).count();
+        self.done += more;
+        more > 0
+    }
+
+    /// The offset with the groups that are done.
+    fn offset(&self) -> Option<OffsetPoint> {
+        match &self.moved_on {
+            Some(offset) if self.is_done() => Some(offset.clone()),
+            Some(_) | None => self.groups.offset_after(self.done.checked_sub(1)?),
+        }
+    }
 }
 
 /// Parts that are not acknowledged yet.
@@ -114,29 +164,29 @@ impl Parts {
 
 impl AckLedger {
     /// Starts with nothing delivered; `frontier` is the offset that the run began with.
-    #[must_use]
-    pub const fn new(frontier: OffsetPoint) -> Self {
+    pub(crate) const fn new(frontier: OffsetPoint) -> Self {
         Self {
             open: VecDeque::new(),
-            first: 1,
+            next: 1,
             frontier,
             version: 0,
             counts: AckCounts { duplicate: 0, stale: 0 },
         }
     }
 
-    /// Adds the next group in delivery order. `offset_after` is the offset with the whole group done.
-    pub fn push(&mut self, parts: u32, offset_after: OffsetPoint) -> GroupNumber {
-        let number = self.next();
-        self.open.push_back(OpenGroup { parts: Parts::all_open(parts.max(1)), offset_after });
-        number
+    /// Adds the groups of the next batch in delivery order; the number of the first of them.
+    pub(crate) fn push(&mut self, groups: Arc<Groups>) -> GroupNumber {
+        let first = self.next;
+        self.next += groups.len() as u64;
+        self.open.push_back(OpenBatch { first, groups, done: 0, parts: None, moved_on: None });
+        GroupNumber(first)
     }
 
     /// Notes that the stream went on to `offset` without a record: a commit, filtered rows, a rotated file. It counts
     /// as part of the last group given out, and as done where nothing is open.
-    pub fn advance(&mut self, offset: OffsetPoint) {
+    pub(crate) fn advance(&mut self, offset: OffsetPoint) {
         match self.open.back_mut() {
-            Some(last) => last.offset_after = offset,
+            Some(last) => last.moved_on = Some(offset),
             None => {
                 self.frontier = offset;
                 self.version += 1;
@@ -145,42 +195,45 @@ impl AckLedger {
     }
 
     /// Acknowledges one part, counted from 0. Acknowledging twice does nothing; both are counted.
-    pub fn acknowledge_part(&mut self, group: GroupNumber, part: u32) {
-        let closed = match self.group_mut(group) {
-            Found::Open(open) => open.parts.close(part),
-            Found::Done => false,
-            Found::Unknown => {
-                self.counts.stale += 1;
-                return;
-            }
-        };
-        self.closed(closed);
+    pub(crate) fn acknowledge_part(&mut self, group: GroupNumber, part: u32) {
+        self.close(group, |parts| parts.close(part));
     }
 
     /// Acknowledges all parts of a group.
-    pub fn acknowledge_group(&mut self, group: GroupNumber) {
-        let closed = match self.group_mut(group) {
-            Found::Open(open) => open.parts.close_all(),
-            Found::Done => false,
-            Found::Unknown => {
-                self.counts.stale += 1;
-                return;
-            }
-        };
-        self.closed(closed);
+    pub(crate) fn acknowledge_group(&mut self, group: GroupNumber) {
+        self.close(group, Parts::close_all);
     }
 
     /// Acknowledges all parts of the groups `first` to `last`, both included.
-    pub fn acknowledge_range(&mut self, first: GroupNumber, last: GroupNumber) {
-        for number in first.0.max(self.first)..=last.0 {
-            if let Found::Open(open) = self.group_mut(GroupNumber(number)) {
-                open.parts.close_all();
+    pub(crate) fn acknowledge_range(&mut self, first: GroupNumber, last: GroupNumber) {
+        let begin = self.open.partition_point(|batch| batch.end() <= first.0);
+        for batch in self.open.iter_mut().skip(begin).take_while(|batch| batch.first <= last.0) {
+            if first.0 <= batch.first && batch.end() <= last.0.saturating_add(1) {
+                batch.done = batch.groups.len();
+                batch.parts = None;
+                continue;
+            }
+            for number in first.0.max(batch.first)..batch.end().min(last.0.saturating_add(1)) {
+                if let Some(parts) = batch.parts_mut(number) {
+                    parts.close_all();
+                }
             }
         }
         self.move_frontier();
     }
 
-    fn closed(&mut self, closed: bool) {
+    /// Closes parts of one group.
+    fn close(&mut self, group: GroupNumber, close: impl FnOnce(&mut Parts) -> bool) {
+        if group.0 >= self.next || group.0 == 0 {
+            self.counts.stale += 1;
+            return;
+        }
+        let index = self.open.partition_point(|batch| batch.end() <= group.0);
+        let batch = self.open.get_mut(index).filter(|batch| batch.first <= group.0);
+        let closed = batch
+            .filter(|batch| !batch.is_done())
+            .and_then(|batch| batch.parts_mut(group.0))
+            .is_some_and(close);
         if closed {
             self.move_frontier();
         } else {
@@ -189,61 +242,42 @@ impl AckLedger {
     }
 
     fn move_frontier(&mut self) {
-        while self.open.front().is_some_and(|group| group.parts.done()) {
-            if let Some(done) = self.open.pop_front() {
-                self.frontier = done.offset_after;
-                self.first += 1;
-                self.version += 1;
+        let mut reached = None;
+        while let Some(batch) = self.open.front_mut() {
+            let moved = batch.count_done() || batch.is_done();
+            if moved {
+                reached = batch.offset().or(reached);
             }
+            if !batch.is_done() {
+                break;
+            }
+            self.open.pop_front();
         }
-    }
-
-    fn group_mut(&mut self, group: GroupNumber) -> Found<'_> {
-        if group.0 >= self.next().0 || group.0 == 0 {
-            return Found::Unknown;
+        if let Some(offset) = reached {
+            self.frontier = offset;
+            self.version += 1;
         }
-        let index = group.0.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
-        match index.and_then(|index| self.open.get_mut(index)) {
-            Some(open) => Found::Open(open),
-            None => Found::Done,
-        }
-    }
-
-    /// The number that the next group gets.
-    #[must_use]
-    pub fn next(&self) -> GroupNumber {
-        GroupNumber(self.first + self.open.len() as u64)
     }
 
     /// The offset that may be stored.
-    #[must_use]
-    pub const fn frontier(&self) -> &OffsetPoint {
+    pub(crate) const fn frontier(&self) -> &OffsetPoint {
         &self.frontier
     }
 
     /// Changes whenever the frontier does.
-    #[must_use]
-    pub const fn version(&self) -> u64 {
+    pub(crate) const fn version(&self) -> u64 {
         self.version
     }
 
     /// Groups delivered and not complete, and those complete behind them.
-    #[must_use]
-    pub fn open_groups(&self) -> usize {
-        self.open.len()
+    pub(crate) fn open_groups(&self) -> usize {
+        self.open.iter().map(|batch| batch.groups.len() - batch.done.min(batch.groups.len())).sum()
     }
 
     /// Acknowledgements that did nothing.
-    #[must_use]
-    pub const fn counts(&self) -> AckCounts {
+    pub(crate) const fn counts(&self) -> AckCounts {
         self.counts
     }
-}
-
-enum Found<'a> {
-    Open(&'a mut OpenGroup),
-    Done,
-    Unknown,
 }
 
 /// The ledger as engine, batches and handles share it.
@@ -335,12 +369,23 @@ mod tests {
         OffsetPoint::closed_at("mysql-bin.000001", pos)
     }
 
-    fn ledger_with(parts: &[u32]) -> AckLedger {
+    /// Groups of so many parts, in batches of so many groups; the offset after a group is its number.
+    fn ledger_of(parts: &[u32], batch: usize) -> AckLedger {
         let mut ledger = AckLedger::new(at(0));
-        for (index, parts) in parts.iter().enumerate() {
-            ledger.push(*parts, at(index as u64 + 1));
+        let mut number = 0;
+        for parts in parts.chunks(batch) {
+            let mut groups = Groups::default();
+            for parts in parts {
+                number += 1;
+                groups.push(*parts, at(number).view());
+            }
+            ledger.push(Arc::new(groups));
         }
         ledger
+    }
+
+    fn ledger_with(parts: &[u32]) -> AckLedger {
+        ledger_of(parts, 2)
     }
 
     #[test]
@@ -398,15 +443,24 @@ mod tests {
         #[test]
         fn the_frontier_is_the_longest_acknowledged_prefix(
             parts in prop::collection::vec(1_u32..4, 1..12),
-            acks in prop::collection::vec((1_u64..14, 0_u32..4), 0..60),
+            batch in 1_usize..6,
+            acks in prop::collection::vec((1_u64..14, 0_u32..4, 0_u64..5), 0..60),
         ) {
-            let mut ledger = ledger_with(&parts);
+            let mut ledger = ledger_of(&parts, batch);
             let mut model: Vec<Vec<bool>> = parts.iter().map(|parts| vec![false; *parts as usize]).collect();
-            for (group, part) in acks {
-                ledger.acknowledge_part(GroupNumber(group), part);
-                let acked = model.iter_mut().zip(1_u64..).find(|(_, number)| *number == group);
-                if let Some(flag) = acked.and_then(|(parts, _)| parts.iter_mut().zip(0_u32..).find(|(_, n)| *n == part)) {
-                    *flag.0 = true;
+            for (group, part, more) in acks {
+                if part == 3 {
+                    // All parts of several groups, as a batch acknowledges them.
+                    ledger.acknowledge_range(GroupNumber(group), GroupNumber(group + more));
+                    for (parts, _) in model.iter_mut().zip(1..).filter(|(_, n)| (group..=group + more).contains(n)) {
+                        parts.fill(true);
+                    }
+                } else {
+                    ledger.acknowledge_part(GroupNumber(group), part);
+                    let acked = model.iter_mut().zip(1_u64..).find(|(_, number)| *number == group);
+                    if let Some(flag) = acked.and_then(|(parts, _)| parts.iter_mut().zip(0_u32..).find(|(_, n)| *n == part)) {
+                        *flag.0 = true;
+                    }
                 }
                 let prefix = model.iter().take_while(|group| group.iter().all(|acked| *acked)).count();
                 prop_assert_eq!(ledger.frontier(), &at(prefix as u64));

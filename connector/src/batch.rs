@@ -1,9 +1,12 @@
 //! Batches: change records in delivery order, whole ack groups only.
 //!
 //! A [`Batch`] owns one buffer that holds the JSON text of all its records; a record is a view into it and costs no
-//! allocation of its own. [`BatchBuilder`] is the writing side: a group is opened, its records are appended, and it is
-//! closed with the offset after it. Nothing of a group is visible before it is closed, and the ledger learns of a
-//! batch's groups when the batch is finished, all at once and in order.
+//! allocation of its own. What many records share stands once in the batch: topics and tables, files, and the offsets
+//! of which a group only keeps its counts.
+//!
+//! [`BatchBuilder`] is the writing side: a group is opened, its records are appended, and it is closed with the offset
+//! after it. Nothing of a group is visible before it is closed, and the ledger learns of a batch's groups when the batch
+//! is finished, all at once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,25 +15,25 @@ use holdfast_history::TableId;
 
 use crate::ack::{AckGroup, GroupNumber, SharedLedger};
 use crate::identity::EventId;
-use crate::offset::OffsetPoint;
+use crate::offset::{OffsetPoint, OffsetView};
 use crate::record::{ChangeRecord, RecordKind};
 
 /// Where a record came from, as its identity needs it.
-#[derive(Debug, Clone)]
-pub(crate) struct RecordOrigin {
-    pub(crate) table: Arc<TableId>,
-    pub(crate) file: Arc<str>,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecordOrigin<'a> {
+    pub(crate) table: &'a Arc<TableId>,
+    pub(crate) file: &'a Arc<str>,
     pub(crate) pos: u64,
     pub(crate) ordinal: u64,
     pub(crate) row: u64,
 }
 
-impl RecordOrigin {
+impl RecordOrigin<'_> {
     pub(crate) fn identity(&self, lineage: &Arc<str>, part: u32) -> EventId {
         EventId {
             lineage: Arc::clone(lineage),
-            table: Arc::clone(&self.table),
-            file: Arc::clone(&self.file),
+            table: Arc::clone(self.table),
+            file: Arc::clone(self.file),
             pos: self.pos,
             ordinal: self.ordinal,
             row: self.row,
@@ -40,22 +43,156 @@ impl RecordOrigin {
 }
 
 /// One record's place in its batch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    pub(crate) kind: RecordKind,
-    pub(crate) topic: Arc<str>,
-    pub(crate) headers: Range<usize>,
-    pub(crate) key: Range<usize>,
-    pub(crate) value: Range<usize>,
-    pub(crate) origin: RecordOrigin,
+    /// Where its text begins: headers, then key, then value.
+    start: usize,
+    headers_end: usize,
+    key_end: usize,
+    end: usize,
+    pos: u64,
+    ordinal: u64,
+    row: u64,
+    /// Index of its topic and table.
+    subject: u32,
+    /// Index of its file.
+    file: u32,
+    group: u32,
     pub(crate) part: u32,
-    pub(crate) group: usize,
+    pub(crate) kind: RecordKind,
 }
 
-#[derive(Debug)]
+impl Entry {
+    pub(crate) const fn headers(&self) -> Range<usize> {
+        self.start..self.headers_end
+    }
+
+    pub(crate) const fn key(&self) -> Range<usize> {
+        self.headers_end..self.key_end
+    }
+
+    pub(crate) const fn value(&self) -> Range<usize> {
+        self.key_end..self.end
+    }
+
+    pub(crate) const fn group(&self) -> usize {
+        self.group as usize
+    }
+}
+
+/// What records are about.
+#[derive(Debug, Clone)]
+pub(crate) struct Subject {
+    pub(crate) topic: Arc<str>,
+    pub(crate) table: Arc<TableId>,
+}
+
+/// What many records share, each standing there once or a few times.
+#[derive(Debug, Default)]
+struct Shared {
+    subjects: Vec<Subject>,
+    files: Vec<Arc<str>>,
+}
+
+/// How many of the last subjects are looked at for one that is there already.
+const LOOK_BACK: usize = 8;
+
+impl Shared {
+    fn subject(&mut self, topic: &Arc<str>, table: &Arc<TableId>) -> u32 {
+        let same = |subject: &Subject| {
+            Arc::ptr_eq(&subject.topic, topic) && Arc::ptr_eq(&subject.table, table)
+        };
+        let first = self.subjects.len().saturating_sub(LOOK_BACK);
+        let recent = self.subjects.iter().enumerate().skip(first);
+        let found = recent.rev().find(|(_, subject)| same(subject)).map(|(index, _)| index);
+        let index = found.unwrap_or_else(|| {
+            self.subjects.push(Subject { topic: Arc::clone(topic), table: Arc::clone(table) });
+            self.subjects.len() - 1
+        });
+        index_of(index)
+    }
+
+    fn file(&mut self, file: &Arc<str>) -> u32 {
+        if self.files.last().is_none_or(|last| !Arc::ptr_eq(last, file)) {
+            self.files.push(Arc::clone(file));
+        }
+        index_of(self.files.len() - 1)
+    }
+}
+
+/// Indexes count records, and a batch holds fewer than 2³² of them: each has an [`Entry`] of its own.
+fn index_of(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// How far the stream was after each group of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    /// One for each unit, shared by its groups.
+    points: Vec<OffsetPoint>,
+    groups: Vec<GroupEntry>,
+}
+
+/// One group: its parts, and what it has done of its unit.
+#[derive(Debug, Clone, Copy)]
 struct GroupEntry {
     parts: u32,
-    offset_after: OffsetPoint,
+    /// Index of the point that the counts belong to.
+    point: u32,
+    events: u64,
+    event_row: u64,
+    rows: u64,
+}
+
+impl Groups {
+    /// Number of groups.
+    pub(crate) const fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Number of records of a group; 0 for one that is not there.
+    pub(crate) fn parts(&self, group: usize) -> u32 {
+        self.groups.get(group).map_or(0, |group| group.parts)
+    }
+
+    /// The offset with a group done; `None` for one that is not there.
+    pub(crate) fn offset_after(&self, group: usize) -> Option<OffsetPoint> {
+        let group = self.groups.get(group)?;
+        let mut point = self.points.get(group.point as usize)?.clone();
+        point.restart.events = group.events;
+        point.restart.event_row = group.event_row;
+        point.restart.rows = group.rows;
+        Some(point)
+    }
+
+    /// Adds a group of `parts` records.
+    pub(crate) fn push(&mut self, parts: u32, after: OffsetView<'_>) {
+        let entry = self.entry(parts, after);
+        self.groups.push(entry);
+    }
+
+    /// The stream went on after the last group; false when there is none.
+    fn advance(&mut self, offset: OffsetView<'_>) -> bool {
+        let Some(parts) = self.groups.last().map(|group| group.parts) else { return false };
+        let entry = self.entry(parts, offset);
+        if let Some(last) = self.groups.last_mut() {
+            *last = entry;
+        }
+        true
+    }
+
+    fn entry(&mut self, parts: u32, after: OffsetView<'_>) -> GroupEntry {
+        if !self.points.last().is_some_and(|point| after.differs_in_counts_only(point)) {
+            self.points.push(after.to_point());
+        }
+        GroupEntry {
+            parts,
+            point: index_of(self.points.len() - 1),
+            events: after.events,
+            event_row: after.event_row,
+            rows: after.rows,
+        }
+    }
 }
 
 /// Records in delivery order, whole ack groups only.
@@ -64,7 +201,8 @@ pub struct Batch {
     pub(crate) bytes: Vec<u8>,
     pub(crate) lineage: Arc<str>,
     entries: Vec<Entry>,
-    groups: Vec<GroupEntry>,
+    shared: Shared,
+    groups: Arc<Groups>,
     /// Number of the first group.
     first: GroupNumber,
     offset_before: OffsetPoint,
@@ -86,19 +224,19 @@ impl Batch {
 
     /// Number of records, at least 1.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub const fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Whether there is no record; the engine gives out no such batch.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Bytes of JSON text in the batch.
     #[must_use]
-    pub fn size_bytes(&self) -> usize {
+    pub const fn size_bytes(&self) -> usize {
         self.bytes.len()
     }
 
@@ -107,15 +245,36 @@ impl Batch {
     }
 
     pub(crate) fn parts(&self, group: usize) -> u32 {
-        self.groups.get(group).map_or(1, |group| group.parts)
+        self.groups.parts(group).max(1)
     }
 
-    pub(crate) fn offset_after(&self, group: usize) -> &OffsetPoint {
-        self.groups.get(group).map_or(&self.offset_before, |group| &group.offset_after)
+    pub(crate) fn offset_after(&self, group: usize) -> OffsetPoint {
+        self.groups.offset_after(group).unwrap_or_else(|| self.offset_before.clone())
     }
 
-    pub(crate) fn offset_before(&self, group: usize) -> &OffsetPoint {
-        group.checked_sub(1).map_or(&self.offset_before, |previous| self.offset_after(previous))
+    pub(crate) fn offset_before(&self, group: usize) -> OffsetPoint {
+        match group.checked_sub(1) {
+            Some(previous) => self.offset_after(previous),
+            None => self.offset_before.clone(),
+        }
+    }
+
+    /// What a record of this batch is about.
+    #[expect(clippy::indexing_slicing, reason = "an entry names what its own batch holds")]
+    pub(crate) fn subject(&self, entry: &Entry) -> &Subject {
+        &self.shared.subjects[entry.subject as usize]
+    }
+
+    /// Where a record of this batch came from.
+    #[expect(clippy::indexing_slicing, reason = "an entry names what its own batch holds")]
+    pub(crate) fn origin(&self, entry: &Entry) -> RecordOrigin<'_> {
+        RecordOrigin {
+            table: &self.subject(entry).table,
+            file: &self.shared.files[entry.file as usize],
+            pos: entry.pos,
+            ordinal: entry.ordinal,
+            row: entry.row,
+        }
     }
 
     const fn number(&self, group: usize) -> GroupNumber {
@@ -124,11 +283,11 @@ impl Batch {
 }
 
 /// What a group's next record is, before its text.
-#[derive(Debug)]
-pub(crate) struct RecordHead {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecordHead<'a> {
     pub(crate) kind: RecordKind,
-    pub(crate) topic: Arc<str>,
-    pub(crate) origin: RecordOrigin,
+    pub(crate) topic: &'a Arc<str>,
+    pub(crate) origin: RecordOrigin<'a>,
 }
 
 /// The writing side of a batch.
@@ -136,7 +295,8 @@ pub(crate) struct RecordHead {
 pub(crate) struct BatchBuilder {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
-    groups: Vec<GroupEntry>,
+    shared: Shared,
+    groups: Groups,
     offset_before: OffsetPoint,
     lineage: Arc<str>,
     ledger: SharedLedger,
@@ -148,11 +308,12 @@ pub(crate) struct BatchBuilder {
 
 impl BatchBuilder {
     /// Starts empty; `offset` is the offset with everything before the batch done.
-    pub(crate) const fn new(offset: OffsetPoint, lineage: Arc<str>, ledger: SharedLedger) -> Self {
+    pub(crate) fn new(offset: OffsetPoint, lineage: Arc<str>, ledger: SharedLedger) -> Self {
         Self {
             bytes: Vec::new(),
             entries: Vec::new(),
-            groups: Vec::new(),
+            shared: Shared::default(),
+            groups: Groups::default(),
             offset_before: offset,
             lineage,
             ledger,
@@ -161,11 +322,11 @@ impl BatchBuilder {
         }
     }
 
-    /// Appends one record to the open group. The three writers append JSON text; headers may append nothing, which
-    /// stands for none. On an error nothing of the record stays.
+    /// Appends one record to the open group. `write` appends JSON text: headers, which may be nothing and then stand
+    /// for none, key and value. On an error nothing of the record stays.
     pub(crate) fn record<E>(
         &mut self,
-        head: RecordHead,
+        head: RecordHead<'_>,
         write: impl FnOnce(&mut RecordWriter<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let start = self.bytes.len();
@@ -178,26 +339,30 @@ impl BatchBuilder {
         let key_end = writer.key_end.unwrap_or(headers_end);
         let RecordHead { kind, topic, origin } = head;
         self.entries.push(Entry {
-            kind,
-            topic,
-            headers: start..headers_end,
-            key: headers_end..key_end,
-            value: key_end..self.bytes.len(),
-            origin,
+            start,
+            headers_end,
+            key_end,
+            end: self.bytes.len(),
+            pos: origin.pos,
+            ordinal: origin.ordinal,
+            row: origin.row,
+            subject: self.shared.subject(topic, origin.table),
+            file: self.shared.file(origin.file),
+            group: index_of(self.groups.len()),
             part: self.open_parts,
-            group: self.groups.len(),
+            kind,
         });
         self.open_parts += 1;
         Ok(())
     }
 
     /// Closes the open group. A group without records is progress only.
-    pub(crate) fn close_group(&mut self, offset_after: OffsetPoint) {
+    pub(crate) fn close_group(&mut self, offset_after: OffsetView<'_>) {
         if self.open_parts == 0 {
             self.advance(offset_after);
             return;
         }
-        self.groups.push(GroupEntry { parts: self.open_parts, offset_after });
+        self.groups.push(self.open_parts, offset_after);
         self.open_parts = 0;
         self.open_bytes = self.bytes.len();
     }
@@ -211,13 +376,11 @@ impl BatchBuilder {
     }
 
     /// Notes that the stream went on to `offset` without a record.
-    pub(crate) fn advance(&mut self, offset: OffsetPoint) {
-        match self.groups.last_mut() {
-            Some(last) => last.offset_after = offset,
-            None => {
-                self.offset_before = offset.clone();
-                self.ledger.update(|ledger| ledger.advance(offset));
-            }
+    pub(crate) fn advance(&mut self, offset: OffsetView<'_>) {
+        if !self.groups.advance(offset) {
+            self.offset_before = offset.to_point();
+            let offset = self.offset_before.clone();
+            self.ledger.update(|ledger| ledger.advance(offset));
         }
     }
 
@@ -227,29 +390,33 @@ impl BatchBuilder {
         self.open_bytes = 0;
         let groups = std::mem::take(&mut self.groups).len();
         let mut entries = std::mem::take(&mut self.entries);
-        entries.retain(|entry| entry.group < groups);
-        HeldRecords { bytes: std::mem::take(&mut self.bytes), entries, groups }
+        entries.retain(|entry| entry.group() < groups);
+        HeldRecords {
+            bytes: std::mem::take(&mut self.bytes),
+            entries,
+            shared: std::mem::take(&mut self.shared),
+            groups,
+        }
     }
 
     /// Appends one group of records that were taken out.
-    pub(crate) fn paste(&mut self, held: &HeldRecords, group: usize, offset_after: OffsetPoint) {
-        for entry in held.entries.iter().filter(|entry| entry.group == group) {
-            let mut copy = |range: &Range<usize>| {
-                let start = self.bytes.len();
-                self.bytes.extend_from_slice(held.bytes.get(range.clone()).unwrap_or_default());
-                start..self.bytes.len()
-            };
-            let (headers, key, value) =
-                (copy(&entry.headers), copy(&entry.key), copy(&entry.value));
+    pub(crate) fn paste(&mut self, held: &HeldRecords, group: usize, offset_after: OffsetView<'_>) {
+        for entry in held.group(group) {
+            let subject = held.shared.subjects.get(entry.subject as usize);
+            let file = held.shared.files.get(entry.file as usize);
+            let (Some(subject), Some(file)) = (subject, file) else { continue };
+            let start = self.bytes.len();
+            let text = held.bytes.get(entry.start..entry.end).unwrap_or_default();
+            self.bytes.extend_from_slice(text);
             self.entries.push(Entry {
-                kind: entry.kind,
-                topic: Arc::clone(&entry.topic),
-                headers,
-                key,
-                value,
-                origin: entry.origin.clone(),
-                part: entry.part,
-                group: self.groups.len(),
+                start,
+                headers_end: start + entry.headers().len(),
+                key_end: start + entry.headers().len() + entry.key().len(),
+                end: self.bytes.len(),
+                subject: self.shared.subject(&subject.topic, &subject.table),
+                file: self.shared.file(file),
+                group: index_of(self.groups.len()),
+                ..entry.clone()
             });
             self.open_parts += 1;
         }
@@ -258,19 +425,16 @@ impl BatchBuilder {
 
     /// Gives the batch out and starts the next one; `None` when there is no complete group.
     pub(crate) fn finish(&mut self) -> Option<Batch> {
-        let last = self.groups.last()?.offset_after.clone();
-        let groups = std::mem::take(&mut self.groups);
+        let last = self.groups.offset_after(self.groups.len().checked_sub(1)?)?;
+        let group_count = self.groups.len();
+        let next = Groups { points: Vec::new(), groups: Vec::with_capacity(group_count) };
+        let groups = Arc::new(std::mem::replace(&mut self.groups, next));
         let capacity = self.bytes.len();
         let bytes = std::mem::replace(&mut self.bytes, Vec::with_capacity(capacity));
         let entry_count = self.entries.len();
         let entries = std::mem::replace(&mut self.entries, Vec::with_capacity(entry_count));
         let mut first = GroupNumber(0);
-        self.ledger.update(|ledger| {
-            first = ledger.next();
-            for group in &groups {
-                ledger.push(group.parts, group.offset_after.clone());
-            }
-        });
+        self.ledger.update(|ledger| first = ledger.push(Arc::clone(&groups)));
         self.open_bytes = 0;
         let offset_before = std::mem::replace(&mut self.offset_before, last);
         let lineage = Arc::clone(&self.lineage);
@@ -278,6 +442,7 @@ impl BatchBuilder {
             bytes,
             lineage,
             entries,
+            shared: std::mem::take(&mut self.shared),
             groups,
             first,
             offset_before,
@@ -311,6 +476,7 @@ impl BatchBuilder {
 pub(crate) struct HeldRecords {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
+    shared: Shared,
     groups: usize,
 }
 
@@ -318,6 +484,13 @@ impl HeldRecords {
     /// Number of groups.
     pub(crate) const fn groups(&self) -> usize {
         self.groups
+    }
+
+    /// The entries of a group.
+    fn group(&self, group: usize) -> &[Entry] {
+        let first = self.entries.partition_point(|entry| entry.group() < group);
+        let end = self.entries.partition_point(|entry| entry.group() <= group);
+        self.entries.get(first..end).unwrap_or_default()
     }
 }
 

@@ -134,7 +134,7 @@ impl Source {
             }
         }
         // With or without records, the snapshot is complete once everything before is acknowledged.
-        run.batch.advance(run.complete.clone());
+        run.batch.advance(run.complete.view());
         if self.send_all(&mut run).await.is_none() {
             return Ok(None);
         }
@@ -213,6 +213,8 @@ impl Source {
         with_data: bool,
     ) -> Result<Option<()>, Error> {
         let topic: Arc<str> = self.config.topics.schema_changes().into();
+        let no_table = Arc::new(TableId::new("", ""));
+        let file = Arc::clone(&run.file);
         let config = Arc::clone(&self.config);
         let last = events.len().saturating_sub(1);
         for (number, event) in events.iter().enumerate() {
@@ -226,23 +228,15 @@ impl Source {
                 None,
             );
             let origin = RecordOrigin {
-                table: Arc::new(TableId::new("", "")),
-                file: Arc::clone(&run.file),
+                table: &no_table,
+                file: &file,
                 pos: run.position.pos,
                 ordinal: 0,
                 row: number as u64,
             };
-            let file = Arc::clone(&run.file);
             let source = SourceInfo { file: &file, ..source };
-            schema_change_record(
-                &mut run.batch,
-                event,
-                source,
-                Arc::clone(&topic),
-                origin,
-                now_ns(),
-            )?;
-            run.batch.close_group(run.incomplete.clone());
+            schema_change_record(&mut run.batch, event, source, &topic, origin, now_ns())?;
+            run.batch.close_group(run.incomplete.view());
             if self.send_full(run).await.is_none() {
                 return Ok(None);
             }
@@ -322,10 +316,10 @@ impl Source {
         let source = SourceTemplate::new(&SourceInfo { file: &file, ..source });
         let head = RecordHead {
             kind: RecordKind::Data(Op::Read),
-            topic: Arc::clone(&context.topic),
+            topic: &context.topic,
             origin: RecordOrigin {
-                table: Arc::clone(&context.id),
-                file: Arc::clone(&run.file),
+                table: &context.id,
+                file: &file,
                 pos: run.position.pos,
                 ordinal: 0,
                 row: held.number,
@@ -353,8 +347,8 @@ impl Source {
                     source,
                 }))
             })?;
-        let offset = if is_last { run.complete.clone() } else { run.incomplete.clone() };
-        run.batch.close_group(offset);
+        let offset = if is_last { &run.complete } else { &run.incomplete };
+        run.batch.close_group(offset.view());
         Ok(())
     }
 

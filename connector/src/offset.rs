@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use holdfast_binlog::gtid::{GtidPos, GtidSet};
 use holdfast_binlog::position::BinlogFile;
-use holdfast_binlog::txn::{Done, Gtids, RestartPoint, Resume, TransactionGtid};
+use holdfast_binlog::txn::{Done, Gtids, RestartPoint, Resume, TransactionGtid, Unit};
 use holdfast_history::offset::{HoldfastMembers, SnapshotKind, SourceOffset};
 
 /// The log that positions belong to.
@@ -28,7 +28,7 @@ impl Lineage {
     }
 }
 
-/// An offset in the form in which the engine makes millions of them: cheap to clone, rendered only to be stored.
+/// An offset in the form in which the engine keeps it: cheap to clone, rendered only to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OffsetPoint {
     /// Where a restart begins.
@@ -48,7 +48,75 @@ pub struct OffsetPoint {
     pub lineage: Option<Arc<Lineage>>,
 }
 
+/// An offset that is looked at where its parts are, without a clone of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OffsetView<'a> {
+    pub(crate) unit: &'a Arc<Unit>,
+    pub(crate) events: u64,
+    pub(crate) event_row: u64,
+    pub(crate) rows: u64,
+    pub(crate) ts_sec: Option<i64>,
+    pub(crate) server_id: u32,
+    pub(crate) birth: Option<u32>,
+    pub(crate) snapshot: Option<SnapshotKind>,
+    pub(crate) held: Option<&'a Arc<str>>,
+    pub(crate) lineage: Option<&'a Arc<Lineage>>,
+}
+
+impl OffsetView<'_> {
+    pub(crate) fn to_point(self) -> OffsetPoint {
+        OffsetPoint {
+            restart: RestartPoint {
+                unit: Arc::clone(self.unit),
+                events: self.events,
+                event_row: self.event_row,
+                rows: self.rows,
+            },
+            ts_sec: self.ts_sec,
+            server_id: self.server_id,
+            birth: self.birth,
+            snapshot: self.snapshot,
+            held: self.held.cloned(),
+            lineage: self.lineage.cloned(),
+        }
+    }
+
+    /// Whether it is `point` but for how much of the unit is done. A copy of what is equal counts as different.
+    pub(crate) fn differs_in_counts_only(self, point: &OffsetPoint) -> bool {
+        fn same<T: ?Sized>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
+            match (a, b) {
+                (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+                (None, None) => true,
+                (Some(_), None) | (None, Some(_)) => false,
+            }
+        }
+        Arc::ptr_eq(self.unit, &point.restart.unit)
+            && self.ts_sec == point.ts_sec
+            && self.server_id == point.server_id
+            && self.birth == point.birth
+            && self.snapshot == point.snapshot
+            && same(self.held, point.held.as_ref())
+            && same(self.lineage, point.lineage.as_ref())
+    }
+}
+
 impl OffsetPoint {
+    /// The same without owning it.
+    pub(crate) fn view(&self) -> OffsetView<'_> {
+        OffsetView {
+            unit: &self.restart.unit,
+            events: self.restart.events,
+            event_row: self.restart.event_row,
+            rows: self.restart.rows,
+            ts_sec: self.ts_sec,
+            server_id: self.server_id,
+            birth: self.birth,
+            snapshot: self.snapshot,
+            held: self.held.as_ref(),
+            lineage: self.lineage.as_ref(),
+        }
+    }
+
     /// Between units, of no known log.
     #[must_use]
     pub fn closed_at(file: &str, pos: u64) -> Self {

@@ -44,32 +44,32 @@ impl<'a> ChangeRecord<'a> {
     /// The topic it belongs to.
     #[must_use]
     pub fn topic(&self) -> &'a str {
-        &self.entry.topic
+        &self.batch.subject(self.entry).topic
     }
 
     /// The table it is about; both names are empty for records of no table.
     #[must_use]
     pub fn table(&self) -> &'a TableId {
-        &self.entry.origin.table
+        &self.batch.subject(self.entry).table
     }
 
     /// The headers, a JSON object.
     #[must_use]
     pub fn headers(&self) -> &'a [u8] {
-        let text = self.text(&self.entry.headers);
+        let text = self.text(self.entry.headers());
         if text.is_empty() { b"{}" } else { text }
     }
 
     /// The key as JSON; `null` for a table without a key.
     #[must_use]
     pub fn key(&self) -> &'a [u8] {
-        self.text(&self.entry.key)
+        self.text(self.entry.key())
     }
 
     /// The value as JSON; `null` for a tombstone.
     #[must_use]
     pub fn value(&self) -> &'a [u8] {
-        self.text(&self.entry.value)
+        self.text(self.entry.value())
     }
 
     /// Appends the record as one line without its end: `{"topic":…,"headers":{…},"key":…,"value":…}`.
@@ -88,7 +88,7 @@ impl<'a> ChangeRecord<'a> {
     /// Which step of which log it came from.
     #[must_use]
     pub fn identity(&self) -> EventId {
-        self.entry.origin.identity(&self.batch.lineage, self.entry.part)
+        self.batch.origin(self.entry).identity(&self.batch.lineage, self.entry.part)
     }
 
     /// The offset to store for a consumer that keeps offsets itself and stores that of the last record it is done
@@ -96,7 +96,7 @@ impl<'a> ChangeRecord<'a> {
     /// whole group again.
     #[must_use]
     pub fn offset(&self) -> SourceOffset {
-        let group = self.entry.group;
+        let group = self.entry.group();
         let point = if self.is_last_of_group() {
             self.batch.offset_after(group)
         } else {
@@ -108,7 +108,7 @@ impl<'a> ChangeRecord<'a> {
     /// A handle that acknowledges all parts of the record's group.
     #[must_use]
     pub fn ack_group(&self) -> AckGroup {
-        self.batch.ack_group(self.entry.group)
+        self.batch.ack_group(self.entry.group())
     }
 
     /// Acknowledges this record alone: the group counts when all its parts are.
@@ -125,7 +125,7 @@ impl<'a> ChangeRecord<'a> {
     /// Number of parts of its group.
     #[must_use]
     pub fn parts(&self) -> u32 {
-        self.batch.parts(self.entry.group)
+        self.batch.parts(self.entry.group())
     }
 
     /// Whether it is the last part of its group: where a consumer may cut.
@@ -134,7 +134,7 @@ impl<'a> ChangeRecord<'a> {
         self.part() + 1 >= self.parts()
     }
 
-    fn text(&self, range: &Range<usize>) -> &'a [u8] {
-        self.batch.bytes.get(range.clone()).unwrap_or_default()
+    fn text(&self, range: Range<usize>) -> &'a [u8] {
+        self.batch.bytes.get(range).unwrap_or_default()
     }
 }

@@ -42,7 +42,7 @@ use crate::error::Error;
 use crate::filter::Selection;
 use crate::format::debezium_json::{self as json, SourceTemplate};
 use crate::identity::EventId;
-use crate::offset::{Lineage, OffsetPoint};
+use crate::offset::{Lineage, OffsetPoint, OffsetView};
 use crate::record::RecordKind;
 use crate::transaction::Transaction;
 
@@ -342,8 +342,8 @@ impl Assembler {
             let transaction = Transaction::new(id);
             if opened != Opened::Resumed {
                 let ts_ms = self.event_us.div_euclid(1000);
-                let origin = self.origin(event.position, 0);
-                let topic = Arc::clone(&self.transaction_topic);
+                let origin = origin(&self.no_table, &self.tracker, event.position, 0);
+                let topic = &self.transaction_topic;
                 let head = RecordHead { kind: RecordKind::Transaction, topic, origin };
                 self.batch.record(head, |record| {
                     record.end_headers();
@@ -369,12 +369,9 @@ impl Assembler {
         self.tracker.close(end);
         if let Some(transaction) = self.transaction.take() {
             let ts_ms = self.event_us.div_euclid(1000);
-            let origin = self.origin(position, 1);
-            let head = RecordHead {
-                kind: RecordKind::Transaction,
-                topic: Arc::clone(&self.transaction_topic),
-                origin,
-            };
+            let origin = origin(&self.no_table, &self.tracker, position, 1);
+            let topic = &self.transaction_topic;
+            let head = RecordHead { kind: RecordKind::Transaction, topic, origin };
             self.batch.record(head, |record| {
                 record.end_headers();
                 json::write_transaction_key(transaction.id(), record.out());
@@ -472,14 +469,8 @@ impl Assembler {
     }
 
     /// The identity for the headers, where it was asked for.
-    fn identity_of(&self, head: &RecordHead, part: u32) -> Option<EventId> {
-        self.config.identity_header.then(|| head.origin.identity(&self.lineage_name, part))
-    }
-
-    /// Where a record that is no row came from. `row` tells apart what has the same position.
-    fn origin(&self, pos: u64, row: u64) -> RecordOrigin {
-        let table = Arc::clone(&self.no_table);
-        RecordOrigin { table, file: Arc::clone(self.tracker.file()), pos, ordinal: 0, row }
+    fn identity_of(&self, origin: RecordOrigin<'_>, part: u32) -> Option<EventId> {
+        self.config.identity_header.then(|| origin.identity(&self.lineage_name, part))
     }
 
     /// A sign of life: a group of one part whose offset is the stream's position.
@@ -488,12 +479,10 @@ impl Assembler {
             return Ok(());
         }
         let position = self.tracker.restart_point().unit.position;
-        let head = RecordHead {
-            kind: RecordKind::Heartbeat,
-            topic: Arc::clone(&self.heartbeat_topic),
-            // Nothing else at an idle position tells one from the next.
-            origin: self.origin(position, now_ns.unsigned_abs()),
-        };
+        // Nothing else at an idle position tells one from the next.
+        let origin = origin(&self.no_table, &self.tracker, position, now_ns.unsigned_abs());
+        let topic = &self.heartbeat_topic;
+        let head = RecordHead { kind: RecordKind::Heartbeat, topic, origin };
         let name = &self.config.topic_prefix;
         self.batch.record(head, |record| {
             record.end_headers();
@@ -507,8 +496,7 @@ impl Assembler {
     }
 
     fn close_group(&mut self) {
-        let offset = self.offset();
-        self.batch.close_group(offset);
+        self.at_place(BatchBuilder::close_group);
         self.finish_full();
     }
 
@@ -527,8 +515,7 @@ impl Assembler {
         if self.xa.is_open() || self.xa.is_replaying() {
             return;
         }
-        let offset = self.offset();
-        self.batch.advance(offset);
+        self.at_place(BatchBuilder::advance);
     }
 
     /// All inner events of a compressed transaction were handled; the payload event ends at byte `end`.
@@ -564,25 +551,65 @@ impl Assembler {
 
     /// The offset with everything handled so far done.
     pub(crate) fn offset(&self) -> OffsetPoint {
-        let tracker = self.xa.suspended().unwrap_or(&self.tracker);
-        let mut restart = tracker.restart_point().clone();
-        if self.xa.is_open() && !self.xa.is_replaying() {
-            // Nothing of a unit whose outcome is not known counts as done.
-            restart = RestartPoint { events: 0, event_row: 0, rows: 0, ..restart };
-        }
-        let birth = self
-            .birth
-            .as_ref()
-            .filter(|(file, _)| *file == restart.unit.file)
-            .map(|(_, birth)| *birth);
-        OffsetPoint {
-            restart,
-            birth,
+        self.place().view().to_point()
+    }
+
+    fn place(&self) -> Place<'_> {
+        let Self { tracker, xa, birth, lineage, .. } = self;
+        let Self { event_us, server_id, snapshot, .. } = *self;
+        Place { tracker, xa, birth: birth.as_ref(), event_us, server_id, snapshot, lineage }
+    }
+
+    /// Tells the batch where the stream is.
+    fn at_place(&mut self, tell: impl FnOnce(&mut BatchBuilder, OffsetView<'_>)) {
+        let Self { batch, tracker, xa, birth, lineage, event_us, server_id, snapshot, .. } = self;
+        let (event_us, server_id, snapshot) = (*event_us, *server_id, *snapshot);
+        let birth = birth.as_ref();
+        let place = Place { tracker, xa, birth, event_us, server_id, snapshot, lineage };
+        tell(batch, place.view());
+    }
+}
+
+/// What an offset is made of, borrowed apart from the batch that takes it.
+struct Place<'a> {
+    tracker: &'a TxnTracker,
+    xa: &'a XaState,
+    birth: Option<&'a (Arc<str>, u32)>,
+    event_us: i64,
+    server_id: u32,
+    snapshot: Option<SnapshotKind>,
+    lineage: &'a Arc<Lineage>,
+}
+
+impl<'a> Place<'a> {
+    fn view(self) -> OffsetView<'a> {
+        let tracker = self.xa.suspended().unwrap_or(self.tracker);
+        let RestartPoint { unit, events, event_row, rows } = tracker.restart_point();
+        // Nothing of a unit whose outcome is not known counts as done.
+        let undecided = self.xa.is_open() && !self.xa.is_replaying();
+        let counts = if undecided { (0, 0, 0) } else { (*events, *event_row, *rows) };
+        let birth = self.birth.filter(|(file, _)| *file == unit.file).map(|(_, birth)| *birth);
+        OffsetView {
+            unit,
+            events: counts.0,
+            event_row: counts.1,
+            rows: counts.2,
             ts_sec: (self.event_us != 0).then(|| self.event_us.div_euclid(1_000_000)),
             server_id: self.server_id,
+            birth,
             snapshot: self.snapshot,
-            held: self.xa.text().cloned(),
-            lineage: Some(Arc::clone(&self.lineage)),
+            held: self.xa.text(),
+            lineage: Some(self.lineage),
         }
     }
+}
+
+/// Where a record that is no row came from. `row` tells apart what has the same position.
+const fn origin<'a>(
+    table: &'a Arc<TableId>,
+    tracker: &'a TxnTracker,
+    pos: u64,
+    row: u64,
+) -> RecordOrigin<'a> {
+    RecordOrigin { table, file: tracker.file(), pos, ordinal: 0, row }
 }

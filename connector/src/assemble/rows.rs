@@ -7,6 +7,7 @@ use holdfast_binlog::event::Event;
 use holdfast_binlog::event::rows::{RowsEvent, RowsKind};
 use holdfast_binlog::event::table_map::{Bitmap, TableMap};
 use holdfast_binlog::row::{Row, RowError, RowImage, RowReader, RowSink, Side};
+use holdfast_binlog::txn::TxnTracker;
 use holdfast_binlog::value::JsonStyle;
 use holdfast_binlog::wire::DecodeError;
 use holdfast_history::{ShapeMismatch, TableId, cross_check};
@@ -289,10 +290,9 @@ impl Assembler {
             return Ok(());
         }
         let context = change.context;
-        let origin = self.row_origin(change);
-        let head =
-            RecordHead { kind: RecordKind::Tombstone, topic: Arc::clone(&context.topic), origin };
-        let identity = self.identity_of(&head, self.batch.open_parts());
+        let origin = change.origin(&self.tracker);
+        let identity = self.identity_of(origin, self.batch.open_parts());
+        let head = RecordHead { kind: RecordKind::Tombstone, topic: &context.topic, origin };
         self.batch.record(head, |record| {
             write_headers(record, context, header, identity.as_ref())?;
             write_key(record, context, |column| before.get(column), Origin::Stream)?;
@@ -311,10 +311,9 @@ impl Assembler {
         header: Option<(&'static str, Image<'_, '_>)>,
     ) -> Result<(), ConvertError> {
         let context = change.context;
-        let origin = self.row_origin(change);
-        let head =
-            RecordHead { kind: RecordKind::Data(op), topic: Arc::clone(&context.topic), origin };
-        let identity = self.identity_of(&head, self.batch.open_parts());
+        let origin = change.origin(&self.tracker);
+        let identity = self.identity_of(origin, self.batch.open_parts());
+        let head = RecordHead { kind: RecordKind::Data(op), topic: &context.topic, origin };
         let row = u32::try_from(change.index).unwrap_or(u32::MAX);
         let block = self.transaction.as_mut().map(|transaction| transaction.next(&context.id));
         let block = block.as_ref().and_then(|(total_order, data_collection_order)| {
@@ -336,16 +335,6 @@ impl Assembler {
             json::end(source, row, block.as_ref(), op, change.now_ns, out);
             Ok(())
         })
-    }
-
-    fn row_origin(&self, change: &RowChange<'_, '_>) -> RecordOrigin {
-        RecordOrigin {
-            table: Arc::clone(&change.context.id),
-            file: Arc::clone(self.tracker.file()),
-            pos: change.event.position,
-            ordinal: self.tracker.rows_events(),
-            row: change.index,
-        }
     }
 
     fn row_error_of(&self, change: &RowChange<'_, '_>, error: RowError) -> Error {
@@ -396,6 +385,21 @@ struct RowChange<'c, 'r> {
     row: &'c Row<'r>,
     index: u64,
     now_ns: i64,
+}
+
+impl<'c> RowChange<'c, '_> {
+    fn origin<'t>(&self, tracker: &'t TxnTracker) -> RecordOrigin<'t>
+    where
+        'c: 't,
+    {
+        RecordOrigin {
+            table: &self.context.id,
+            file: tracker.file(),
+            pos: self.event.position,
+            ordinal: tracker.rows_events(),
+            row: self.index,
+        }
+    }
 }
 
 /// One side of a row, with the JSON documents that a partial update makes of the other side.

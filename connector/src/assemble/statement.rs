@@ -12,7 +12,7 @@ use holdfast_history::recover::StreamedStatement;
 use holdfast_history::{HistoryRecord, TableId, Tables};
 
 use super::xa::xid_of;
-use super::{Assembler, Step, VERSION};
+use super::{Assembler, Step, VERSION, origin};
 use crate::batch::{BatchBuilder, RecordHead, RecordOrigin};
 use crate::charset::{charset_name, decode_statement};
 use crate::config::Config;
@@ -281,7 +281,7 @@ impl Assembler {
                 };
                 if event.kind == DdlEventKind::Truncate {
                     if !self.config.events.skipped.truncate {
-                        let origin = self.origin(position, 0);
+                        let origin = origin(&self.no_table, &self.tracker, position, 0);
                         truncate_record(
                             &mut self.batch,
                             event,
@@ -292,8 +292,8 @@ impl Assembler {
                         )?;
                     }
                 } else if self.config.events.schema_changes {
-                    let origin = self.origin(position, 0);
-                    let topic = Arc::clone(&self.schema_topic);
+                    let origin = origin(&self.no_table, &self.tracker, position, 0);
+                    let topic = &self.schema_topic;
                     schema_change_record(&mut self.batch, event, source, topic, origin, now_ns)?;
                 }
             }
@@ -367,7 +367,7 @@ fn truncate_record(
     event: &DdlEvent,
     source: &SourceInfo<'_>,
     config: &Config,
-    origin: RecordOrigin,
+    origin: RecordOrigin<'_>,
     now_ns: i64,
 ) -> Result<(), Error> {
     let Some(table) = event.tables.first() else { return Ok(()) };
@@ -376,13 +376,14 @@ fn truncate_record(
         table: Some(&table.table),
         ..*source
     });
-    let origin = RecordOrigin { table: Arc::new(table.clone()), ..origin };
+    let id = Arc::new(table.clone());
+    let origin = RecordOrigin { table: &id, ..origin };
     let topic = config
         .topics
         .data(table)
         .map_err(|error| Error::Start(format!("a pattern gives up on {table}: {error}")))?;
-    let head =
-        RecordHead { kind: RecordKind::Data(Op::Truncate), topic: topic.name.into(), origin };
+    let topic: Arc<str> = topic.name.into();
+    let head = RecordHead { kind: RecordKind::Data(Op::Truncate), topic: &topic, origin };
     batch.record(head, |record| {
         record.end_headers();
         record.out().extend_from_slice(b"null");
@@ -419,8 +420,8 @@ pub(crate) fn schema_change_record(
     batch: &mut BatchBuilder,
     event: &DdlEvent,
     source: SourceInfo<'_>,
-    topic: Arc<str>,
-    origin: RecordOrigin,
+    topic: &Arc<str>,
+    origin: RecordOrigin<'_>,
     now_ns: i64,
 ) -> Result<(), Error> {
     let names: Vec<&str> = event.tables.iter().map(|table| table.table.as_str()).collect();
@@ -434,10 +435,8 @@ pub(crate) fn schema_change_record(
         | DdlEventKind::Other
         | _ => Some(names.as_str()),
     };
-    let origin = match event.tables.first() {
-        Some(table) => RecordOrigin { table: Arc::new(table.clone()), ..origin },
-        None => origin,
-    };
+    let first = event.tables.first().map(|table| Arc::new(table.clone()));
+    let origin = RecordOrigin { table: first.as_ref().unwrap_or(origin.table), ..origin };
     let change = SchemaChange {
         source: SourceInfo { table, ..source },
         ts_ms: now_ns.div_euclid(1_000_000),

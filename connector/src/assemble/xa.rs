@@ -313,7 +313,7 @@ impl Assembler {
                 let offset = self.offset();
                 let records = self.xa.held.get(index).and_then(|unit| unit.records.as_ref());
                 if let Some(records) = records {
-                    self.batch.paste(records, group, offset);
+                    self.batch.paste(records, group, offset.view());
                     self.finish_full();
                 }
             }
