@@ -152,6 +152,25 @@ impl OffsetStore for FileOffsetStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::offset_store::conformance;
+
+    struct Folder(tempfile::TempDir);
+
+    #[async_trait]
+    impl conformance::Place for Folder {
+        async fn open(&self) -> Box<dyn OffsetStore> {
+            Box::new(FileOffsetStore::new(self.0.path().join("offsets.json")))
+        }
+
+        async fn damage(&self) {
+            fs::write(self.0.path().join("offsets.json"), "{").unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn the_file_store_keeps_the_contract() {
+        conformance::run(&|| Box::new(Folder(tempfile::tempdir().unwrap()))).await;
+    }
 
     fn key() -> OffsetKey {
         OffsetKey { engine: "engine".to_owned(), server: "spa".to_owned() }

@@ -1,5 +1,7 @@
 //! Where the committed offset is kept.
 
+#[cfg(any(test, feature = "testkit"))]
+pub mod conformance;
 mod debezium;
 mod file;
 mod java_map;
