@@ -93,6 +93,8 @@ impl Source {
         );
         let lineage = self.lineage(facts, None);
         let mut run = self.begin_run(facts, &position, &lineage)?;
+        // Definitions and position are read. Stores may be tables of the same server, which our lock would keep waiting.
+        snapshot.unlock().await?;
         self.committer.store(&run.incomplete).await?;
 
         let (tables, events) = self.definitions(facts, &snapshot)?;
@@ -104,7 +106,6 @@ impl Source {
             .map(|event| history_record(event, &config, &stored_position, ts_ms))
             .collect();
         self.history.append(&records).await?;
-        snapshot.unlock().await?;
 
         let mut captured: Vec<TableId> = snapshot
             .tables()

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! begin:   list tables ─▶ global read lock ─▶ consistent read view ─▶ position ─▶ definitions
-//!          the caller makes the definitions durable
 //! unlock:  UNLOCK TABLES (locking mode minimal)
+//!          the caller makes position and definitions durable
 //! read:    SELECT per table, inside the read view
 //! finish:  ROLLBACK, disconnect
 //! ```
@@ -122,7 +122,7 @@ impl Snapshotter {
         Ok(Self { conn, locking: options.locking, position, tables, statements })
     }
 
-    /// Lets other sessions write again, once the definitions are safe. The rows are read inside the read view; with
+    /// Lets other sessions write again; position and definitions are read. The rows are read inside the read view; with
     /// locking mode `extended` the lock stays until [`finish`](Self::finish).
     ///
     /// # Errors
