@@ -89,7 +89,7 @@ impl EngineBuilder {
         let config = Arc::new(self.config);
         let history = match self.history {
             Some(history) => history,
-            None => open_history(&config)?,
+            None => open_history(&config).await?,
         };
         let offsets = match self.offsets {
             Some(offsets) => offsets,

@@ -22,6 +22,7 @@ mod record;
 pub mod set_offset;
 mod source;
 mod stores;
+pub mod table_store;
 pub mod topic;
 mod transaction;
 

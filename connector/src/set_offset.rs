@@ -8,7 +8,6 @@ use holdfast_binlog::position::BinlogFile;
 use holdfast_binlog::stream::{EventStream, StreamOptions};
 use holdfast_binlog::txn::Gtids;
 use holdfast_history::offset::{ClosedEpoch, ClosedEpochs, HoldfastMembers, SourceOffset};
-use holdfast_history::store::{FileHistoryStore, HistoryStore};
 use holdfast_snapshot::ServerFacts;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Row};
@@ -19,6 +18,7 @@ use crate::error::Error;
 use crate::offset::gtids_of;
 use crate::offset_store::{OffsetKey, open_offsets};
 use crate::source::{client_options, server_options};
+use crate::stores::open_history_read_only;
 
 /// How long the server may take to find the place of a GTID set.
 const LOCATE_LIMIT: Duration = Duration::from_secs(30);
@@ -331,7 +331,9 @@ fn add_lineage(
 
 async fn history_exists(config: &Config) -> Result<bool, Error> {
     match &config.history.store {
-        StoreKind::File { path } => Ok(FileHistoryStore::open_read_only(path).exists().await?),
+        StoreKind::File { .. } | StoreKind::Table(_) => {
+            Ok(open_history_read_only(config)?.exists().await?)
+        }
         StoreKind::Memory => Ok(false),
     }
 }

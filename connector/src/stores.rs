@@ -7,11 +7,15 @@ use holdfast_history::store::{FileHistoryStore, HistoryStore, MemoryHistory};
 use crate::config::{Config, StoreKind};
 use crate::error::Error;
 use crate::offset_store::{FileOffsetStore, MemoryOffsetStore, OffsetStore};
+use crate::table_store::{TableHistoryStore, TableOffsetStore};
 
 /// Opens the schema history for writing.
-pub(crate) fn open_history(config: &Config) -> Result<Arc<dyn HistoryStore>, Error> {
+pub(crate) async fn open_history(config: &Config) -> Result<Arc<dyn HistoryStore>, Error> {
     Ok(match &config.history.store {
         StoreKind::File { path } => Arc::new(FileHistoryStore::open(path)?),
+        StoreKind::Table(location) => {
+            Arc::new(TableHistoryStore::open((**location).clone()).await?)
+        }
         StoreKind::Memory => Arc::new(MemoryHistory::new().open()?),
     })
 }
@@ -20,6 +24,9 @@ pub(crate) fn open_history(config: &Config) -> Result<Arc<dyn HistoryStore>, Err
 pub(crate) fn open_history_read_only(config: &Config) -> Result<Arc<dyn HistoryStore>, Error> {
     match &config.history.store {
         StoreKind::File { path } => Ok(Arc::new(FileHistoryStore::open_read_only(path))),
+        StoreKind::Table(location) => {
+            Ok(Arc::new(TableHistoryStore::open_read_only((**location).clone())))
+        }
         StoreKind::Memory => Err(Error::Start(
             "the schema history is kept in memory, where only its engine sees it; name a file in \
              schema.history.internal.file.filename"
@@ -33,6 +40,7 @@ pub(crate) fn open_history_read_only(config: &Config) -> Result<Arc<dyn HistoryS
 pub fn open_offsets(config: &Config) -> Arc<dyn OffsetStore> {
     match &config.offsets.store {
         StoreKind::File { path } => Arc::new(FileOffsetStore::new(path)),
+        StoreKind::Table(location) => Arc::new(TableOffsetStore::new((**location).clone())),
         StoreKind::Memory => Arc::new(MemoryOffsetStore::new()),
     }
 }

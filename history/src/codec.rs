@@ -298,6 +298,18 @@ pub enum RecordError {
         /// Records that the group must have.
         count: u32,
     },
+    /// A record that is stored in parts lacks one.
+    #[error("part {part} of it is missing")]
+    MissingPart {
+        /// Number of the part, from 0.
+        part: u64,
+    },
+    /// A record is larger than any that is written.
+    #[error("it has more than {limit} bytes")]
+    TooLarge {
+        /// The limit, bytes.
+        limit: usize,
+    },
 }
 
 impl RecordError {
@@ -310,7 +322,9 @@ impl RecordError {
             other @ (Self::NotAnObject { .. }
             | Self::NotUtf8 { .. }
             | Self::Position(_)
-            | Self::BrokenGroup { .. }) => other,
+            | Self::BrokenGroup { .. }
+            | Self::MissingPart { .. }
+            | Self::TooLarge { .. }) => other,
         }
     }
 }

@@ -14,4 +14,5 @@ mod model;
 mod offsets;
 mod restarts;
 mod servers;
+mod tables;
 mod xa;

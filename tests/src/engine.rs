@@ -87,6 +87,21 @@ impl Properties {
         self.0.insert(key.to_owned(), value.into());
     }
 
+    /// Keeps offsets and history in tables of `database` at `server`, under Debezium's names for them.
+    pub fn store_in_tables(&mut self, server: &Server, database: &str) {
+        let url = format!("jdbc:mysql://{}:{}/{database}", server.host(), server.port());
+        // MariaDB's driver is not among the jars; MySQL's reads both.
+        for prefix in ["offset.storage", "schema.history.internal"] {
+            self.set(&format!("{prefix}.jdbc.connection.url"), url.as_str());
+            self.set(&format!("{prefix}.jdbc.connection.user"), server.user());
+            self.set(&format!("{prefix}.jdbc.connection.password"), server.password());
+        }
+        self.0.remove("offset.storage.file.filename");
+        self.0.remove("schema.history.internal.file.filename");
+        self.set("offset.storage", "io.debezium.storage.jdbc.offset.JdbcOffsetBackingStore");
+        self.set("schema.history.internal", "io.debezium.storage.jdbc.history.JdbcSchemaHistory");
+    }
+
     /// One property.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {

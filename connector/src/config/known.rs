@@ -259,8 +259,8 @@ const fn or_mariadb(mut key: Key, default: &'static str) -> Key {
 
 const INCREMENTAL: &str = "incremental snapshots are not there yet";
 const SIGNALS: &str = "signals and incremental snapshots are not there yet; remove it";
-const NO_KAFKA: &str =
-    "the stores there are: a file (FileSchemaHistory, FileOffsetBackingStore) and memory";
+const NO_KAFKA: &str = "the stores there are: a file (FileSchemaHistory, FileOffsetBackingStore), a table (JdbcSchemaHistory, JdbcOffsetBackingStore) and memory";
+const OWN_SQL: &str = "the statements of the store are fixed; give the table Debezium's columns";
 const SCHEMAS_ONLY: &str = "it shows in schemas only, which are not written";
 /// What `schemas.enable` gets; with `Yes`, the three properties of [`SCHEMAS_ONLY`] count too.
 const SCHEMAS: Support = Support::NotYet(&["false"], "records are written without schemas");
@@ -427,7 +427,7 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Snapshot, "incremental.snapshot.watermarking.strategy", Choice(&["insert_delete", "insert_insert"], None), Some("insert_insert"), NoEffect(INCREMENTAL), "how windows are closed"),
 
     // Schema history.
-    key(G::History, "schema.history.internal", Class, None, Yes, "`io.debezium.storage.file.history.FileSchemaHistory` or `io.debezium.relational.history.MemorySchemaHistory`; absent: a file under `holdfast-data/`"),
+    key(G::History, "schema.history.internal", Class, None, Yes, "`io.debezium.storage.file.history.FileSchemaHistory`, `io.debezium.storage.jdbc.history.JdbcSchemaHistory` or `io.debezium.relational.history.MemorySchemaHistory`; absent: a file under `holdfast-data/`"),
     key(G::History, "schema.history.internal.file.filename", Text, None, Yes, "path of the history file"),
     key(G::History, "schema.history.internal.skip.unparseable.ddl", Bool, Some("false"), Yes, "go on after DDL that cannot be parsed"),
     key(G::History, "schema.history.internal.store.only.captured.tables.ddl", Bool, Some("false"), Yes, "keep DDL of captured tables only"),
@@ -443,7 +443,24 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::History, "schema.history.internal.kafka.topic", Text, None, NotYet(&[], NO_KAFKA), "Kafka history"),
     key(G::History, "schema.history.internal.kafka.bootstrap.servers", Text, None, NotYet(&[], NO_KAFKA), "Kafka history"),
     key(G::History, "schema.history.internal.kafka.*", Text, None, NoEffect(CLIENT), "Kafka history"),
-    key(G::History, "schema.history.internal.jdbc.*", Text, None, NotYet(&[], NO_KAFKA), "JDBC history"),
+    key(G::History, "schema.history.internal.jdbc.connection.url", Text, None, Yes, "`jdbc:mysql://host:port/database?…` or `jdbc:mariadb://…`; parameters other than `user`, `password` and those of TLS have no effect"),
+    key(G::History, "schema.history.internal.jdbc.connection.user", Text, None, Yes, "login name"),
+    key(G::History, "schema.history.internal.jdbc.connection.password", Secret, None, Yes, "login password"),
+    key(G::History, "schema.history.internal.jdbc.connection.wait.retry.delay.ms", Long(NonNegative), Some("3000"), Yes, "milliseconds before a failed connection is tried again"),
+    key(G::History, "schema.history.internal.jdbc.connection.retry.max.attempts", Int(Positive), Some("5"), Yes, "how often it is tried"),
+    key(G::History, "schema.history.internal.jdbc.table.name", Text, Some("debezium_database_history"), Yes, "the table, which is created if it is not there"),
+    key(G::History, "schema.history.internal.jdbc.table.ddl", Text, None, Yes, "the statement that creates it, with `%s` for its name; absent: Debezium's columns, with text of any length"),
+    key(G::History, "schema.history.internal.jdbc.table.select", Text, Some("SELECT id, history_data FROM %s ORDER BY record_insert_ts, record_insert_seq, id, history_data_seq"), NotYet(&["SELECT id, history_data FROM %s ORDER BY record_insert_ts, record_insert_seq, id, history_data_seq"], OWN_SQL), "a statement of its own"),
+    key(G::History, "schema.history.internal.jdbc.table.exists", Text, Some("SELECT * FROM %s LIMIT 1"), NotYet(&["SELECT * FROM %s LIMIT 1"], OWN_SQL), "a statement of its own"),
+    key(G::History, "schema.history.internal.jdbc.table.insert", Text, Some("INSERT INTO %s(id, history_data, history_data_seq, record_insert_ts, record_insert_seq) VALUES ( ?, ?, ?, ?, ? )"), NotYet(&["INSERT INTO %s(id, history_data, history_data_seq, record_insert_ts, record_insert_seq) VALUES ( ?, ?, ?, ?, ? )"], OWN_SQL), "a statement of its own"),
+    key(G::History, "schema.history.internal.jdbc.url", Text, None, Yes, "old name of `…jdbc.connection.url`"),
+    key(G::History, "schema.history.internal.jdbc.user", Text, None, Yes, "old name of `…jdbc.connection.user`"),
+    key(G::History, "schema.history.internal.jdbc.password", Secret, None, Yes, "old name of `…jdbc.connection.password`"),
+    key(G::History, "schema.history.internal.jdbc.wait.retry.delay.ms", Long(NonNegative), Some("3000"), Yes, "old name of `…jdbc.connection.wait.retry.delay.ms`"),
+    key(G::History, "schema.history.internal.jdbc.retry.max.attempts", Int(Positive), Some("5"), Yes, "old name of `…jdbc.connection.retry.max.attempts`"),
+    key(G::History, "schema.history.internal.jdbc.schema.history.table.name", Text, None, Yes, "old name of `…jdbc.table.name`"),
+    key(G::History, "schema.history.internal.jdbc.schema.history.table.ddl", Text, None, Yes, "old name of `…jdbc.table.ddl`"),
+    key(G::History, "schema.history.internal.jdbc.*", Text, None, NotYet(&[], OWN_SQL), "old names of the statements"),
     key(G::History, "schema.history.internal.s3.*", Text, None, NotYet(&[], NO_KAFKA), "S3 history"),
     key(G::History, "schema.history.internal.azure.*", Text, None, NotYet(&[], NO_KAFKA), "Azure history"),
     key(G::History, "schema.history.internal.redis.*", Text, None, NotYet(&[], NO_KAFKA), "Redis history"),
@@ -451,7 +468,7 @@ pub(crate) const KNOWN: &[Key] = {
 
     // Offsets and engine.
     key(G::Engine, "name", Text, None, Yes, "engine name: part of the offset's key; absent: the topic prefix"),
-    key(G::Engine, "offset.storage", Class, None, Yes, "`org.apache.kafka.connect.storage.FileOffsetBackingStore` or `…MemoryOffsetBackingStore`; absent: a file under `holdfast-data/`"),
+    key(G::Engine, "offset.storage", Class, None, Yes, "`org.apache.kafka.connect.storage.FileOffsetBackingStore`, `io.debezium.storage.jdbc.offset.JdbcOffsetBackingStore` or `org.apache.kafka.connect.storage.MemoryOffsetBackingStore`; absent: a file under `holdfast-data/`"),
     key(G::Engine, "offset.storage.file.filename", Text, None, Yes, "path of the offset file"),
     key(G::Engine, "offset.flush.interval.ms", Long(NonNegative), Some("60000"), Yes, "milliseconds between two stores of the offset, 0 for each batch"),
     key(G::Engine, "offset.flush.timeout.ms", Long(Positive), Some("5000"), NoEffect("a store is waited for"), "limit for storing the offset"),
@@ -459,7 +476,24 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Engine, "offset.storage.topic", Text, None, NotYet(&[], NO_KAFKA), "Kafka offsets"),
     key(G::Engine, "offset.storage.partitions", Text, None, NoEffect(CLIENT), "Kafka offsets"),
     key(G::Engine, "offset.storage.replication.factor", Text, None, NoEffect(CLIENT), "Kafka offsets"),
-    key(G::Engine, "offset.storage.jdbc.*", Text, None, NotYet(&[], NO_KAFKA), "JDBC offsets"),
+    key(G::Engine, "offset.storage.jdbc.connection.url", Text, None, Yes, "`jdbc:mysql://host:port/database?…` or `jdbc:mariadb://…`; parameters other than `user`, `password` and those of TLS have no effect"),
+    key(G::Engine, "offset.storage.jdbc.connection.user", Text, None, Yes, "login name"),
+    key(G::Engine, "offset.storage.jdbc.connection.password", Secret, None, Yes, "login password"),
+    key(G::Engine, "offset.storage.jdbc.connection.wait.retry.delay.ms", Long(NonNegative), Some("3000"), Yes, "milliseconds before a failed connection is tried again"),
+    key(G::Engine, "offset.storage.jdbc.connection.retry.max.attempts", Int(Positive), Some("5"), Yes, "how often it is tried"),
+    key(G::Engine, "offset.storage.jdbc.table.name", Text, Some("debezium_offset_storage"), Yes, "the table, which is created if it is not there"),
+    key(G::Engine, "offset.storage.jdbc.table.ddl", Text, None, Yes, "the statement that creates it, with `%s` for its name; absent: Debezium's columns, with text of any length"),
+    key(G::Engine, "offset.storage.jdbc.table.select", Text, Some("SELECT id, offset_key, offset_val FROM %s ORDER BY record_insert_ts, record_insert_seq"), NotYet(&["SELECT id, offset_key, offset_val FROM %s ORDER BY record_insert_ts, record_insert_seq"], OWN_SQL), "a statement of its own"),
+    key(G::Engine, "offset.storage.jdbc.table.delete", Text, Some("DELETE FROM %s"), NotYet(&["DELETE FROM %s"], OWN_SQL), "a statement of its own"),
+    key(G::Engine, "offset.storage.jdbc.table.insert", Text, Some("INSERT INTO %s(id, offset_key, offset_val, record_insert_ts, record_insert_seq) VALUES ( ?, ?, ?, ?, ? )"), NotYet(&["INSERT INTO %s(id, offset_key, offset_val, record_insert_ts, record_insert_seq) VALUES ( ?, ?, ?, ?, ? )"], OWN_SQL), "a statement of its own"),
+    key(G::Engine, "offset.storage.jdbc.url", Text, None, Yes, "old name of `…jdbc.connection.url`"),
+    key(G::Engine, "offset.storage.jdbc.user", Text, None, Yes, "old name of `…jdbc.connection.user`"),
+    key(G::Engine, "offset.storage.jdbc.password", Secret, None, Yes, "old name of `…jdbc.connection.password`"),
+    key(G::Engine, "offset.storage.jdbc.wait.retry.delay.ms", Long(NonNegative), Some("3000"), Yes, "old name of `…jdbc.connection.wait.retry.delay.ms`"),
+    key(G::Engine, "offset.storage.jdbc.retry.max.attempts", Int(Positive), Some("5"), Yes, "old name of `…jdbc.connection.retry.max.attempts`"),
+    key(G::Engine, "offset.storage.jdbc.offset.table.name", Text, None, Yes, "old name of `…jdbc.table.name`"),
+    key(G::Engine, "offset.storage.jdbc.offset.table.ddl", Text, None, Yes, "old name of `…jdbc.table.ddl`"),
+    key(G::Engine, "offset.storage.jdbc.*", Text, None, NotYet(&[], OWN_SQL), "old names of the statements"),
     key(G::Engine, "offset.storage.redis.*", Text, None, NotYet(&[], NO_KAFKA), "Redis offsets"),
     key(G::Engine, "offset.storage.configmap.*", Text, None, NotYet(&[], NO_KAFKA), "Kubernetes offsets"),
     key(G::Engine, "offset.storage.rocketmq.*", Text, None, NotYet(&[], NO_KAFKA), "RocketMQ offsets"),

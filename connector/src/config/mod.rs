@@ -5,6 +5,7 @@
 
 mod check;
 mod error;
+mod jdbc;
 mod known;
 mod modes;
 mod properties;
@@ -32,6 +33,7 @@ use crate::filter::{
     ColumnFilter, DatabaseFilter, JavaRegex, KeyColumns, RegexList, Selection, TableFilter,
     split_list,
 };
+use crate::table_store::TableLocation;
 use crate::topic::{NameAdjustment, TopicKeyField, TopicNaming, TopicRegex, TopicStrategy};
 use known::{Kind, Support};
 
@@ -220,6 +222,8 @@ pub enum StoreKind {
         /// Its path; a relative one is relative to the working directory, as in Debezium.
         path: PathBuf,
     },
+    /// A table of a MySQL or MariaDB, in the layout of Debezium's JDBC stores.
+    Table(Box<TableLocation>),
     /// Nowhere: gone when the process ends.
     Memory,
 }
@@ -836,6 +840,9 @@ impl<'a> Checked<'a> {
         let file = self.filled(FILE).map(PathBuf::from);
         match (class, file) {
             (Some("io.debezium.relational.history.MemorySchemaHistory"), _) => StoreKind::Memory,
+            (Some("io.debezium.storage.jdbc.history.JdbcSchemaHistory"), _) => self
+                .table_location(&jdbc::HISTORY)
+                .map_or(StoreKind::Memory, |location| StoreKind::Table(Box::new(location))),
             (Some("io.debezium.storage.file.history.FileSchemaHistory") | None, Some(path)) => {
                 StoreKind::File { path }
             }
@@ -846,7 +853,8 @@ impl<'a> Checked<'a> {
             (Some(_), _) => {
                 self.unsupported(
                     CLASS,
-                    "this store is not there; there are io.debezium.storage.file.history.FileSchemaHistory and \
+                    "this store is not there; there are io.debezium.storage.file.history.FileSchemaHistory, \
+                     io.debezium.storage.jdbc.history.JdbcSchemaHistory and \
                      io.debezium.relational.history.MemorySchemaHistory",
                 );
                 StoreKind::Memory
@@ -867,6 +875,9 @@ impl<'a> Checked<'a> {
             (Some("org.apache.kafka.connect.storage.MemoryOffsetBackingStore"), _) => {
                 StoreKind::Memory
             }
+            (Some("io.debezium.storage.jdbc.offset.JdbcOffsetBackingStore"), _) => self
+                .table_location(&jdbc::OFFSETS)
+                .map_or(StoreKind::Memory, |location| StoreKind::Table(Box::new(location))),
             (
                 Some("org.apache.kafka.connect.storage.FileOffsetBackingStore") | None,
                 Some(path),
@@ -878,7 +889,8 @@ impl<'a> Checked<'a> {
             (Some(_), _) => {
                 self.unsupported(
                     CLASS,
-                    "this store is not there; there are org.apache.kafka.connect.storage.FileOffsetBackingStore and \
+                    "this store is not there; there are org.apache.kafka.connect.storage.FileOffsetBackingStore, \
+                     io.debezium.storage.jdbc.offset.JdbcOffsetBackingStore and \
                      org.apache.kafka.connect.storage.MemoryOffsetBackingStore",
                 );
                 StoreKind::Memory

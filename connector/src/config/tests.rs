@@ -495,6 +495,41 @@ fn what_means_nothing_here_is_noted_unless_it_says_the_default() {
 }
 
 #[test]
+fn tables_are_named_by_jdbc_urls_and_other_drivers_are_refused() {
+    const JDBC: [(&str, &str); 10] = [
+        ("schema.history.internal", "io.debezium.storage.jdbc.history.JdbcSchemaHistory"),
+        ("schema.history.internal.jdbc.connection.url", "jdbc:mysql://h:3307/store"),
+        ("schema.history.internal.jdbc.connection.user", "u"),
+        ("schema.history.internal.jdbc.connection.password", "p"),
+        ("offset.storage", "io.debezium.storage.jdbc.offset.JdbcOffsetBackingStore"),
+        ("offset.storage.jdbc.url", "jdbc:mariadb://o/offsets"),
+        ("offset.storage.jdbc.user", "u"),
+        ("offset.storage.jdbc.password", "p"),
+        ("offset.storage.jdbc.retry.max.attempts", "2"),
+        ("offset.storage.jdbc.table.name", "offsets.mine"),
+    ];
+    let config = config(&JDBC);
+    let StoreKind::Table(history) = &config.history.store else { panic!("{config:?}") };
+    assert_eq!(history.to_string(), "table store.debezium_database_history at h:3307");
+    assert_eq!((history.retry_delay, history.max_attempts), (Duration::from_secs(3), 5));
+    let StoreKind::Table(offsets) = &config.offsets.store else { panic!("{config:?}") };
+    assert_eq!(offsets.to_string(), "table offsets.mine at o:3306");
+    assert_eq!((offsets.user.as_str(), offsets.max_attempts), ("u", 2));
+
+    let wrong = [
+        ("schema.history.internal.jdbc.connection.url", "jdbc:postgresql://h/x?password=hidden"),
+        ("schema.history.internal.jdbc.connection.retry.max.attempts", "0"),
+        ("offset.storage.jdbc.table.name", "elsewhere.mine"),
+        ("offset.storage.jdbc.table.select", "SELECT 1"),
+    ];
+    for (property, value) in wrong {
+        let errors = errors(&[&JDBC[..], &[(property, value)]].concat());
+        assert_eq!(errors.of(property).count(), 1, "{errors}");
+        assert!(!errors.to_string().contains("hidden"), "{errors}");
+    }
+}
+
+#[test]
 fn families_match_names_of_their_form_only() {
     for (name, family) in [
         ("column.mask.with.12.chars", "column.mask.with.*.chars"),
