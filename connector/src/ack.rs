@@ -47,6 +47,8 @@ pub(crate) struct AckLedger {
     /// Counts changes of `frontier`, so that a committer sees whether there is something to store.
     version: u64,
     counts: AckCounts,
+    /// Groups below this number that are not open were given up, not done.
+    stale_below: u64,
 }
 
 /// The groups of one batch. One that is acknowledged as a whole costs the same whatever its size.
@@ -171,6 +173,7 @@ impl AckLedger {
             frontier,
             version: 0,
             counts: AckCounts { duplicate: 0, stale: 0 },
+            stale_below: 0,
         }
     }
 
@@ -206,6 +209,9 @@ impl AckLedger {
 
     /// Acknowledges all parts of the groups `first` to `last`, both included.
     pub(crate) fn acknowledge_range(&mut self, first: GroupNumber, last: GroupNumber) {
+        if first.0 < self.stale_below {
+            self.counts.stale += self.stale_below.min(last.0.saturating_add(1)) - first.0;
+        }
         let begin = self.open.partition_point(|batch| batch.end() <= first.0);
         for batch in self.open.iter_mut().skip(begin).take_while(|batch| batch.first <= last.0) {
             if first.0 <= batch.first && batch.end() <= last.0.saturating_add(1) {
@@ -224,7 +230,7 @@ impl AckLedger {
 
     /// Closes parts of one group.
     fn close(&mut self, group: GroupNumber, close: impl FnOnce(&mut Parts) -> bool) {
-        if group.0 >= self.next || group.0 == 0 {
+        if group.0 >= self.next || group.0 < self.stale_below.max(1) {
             self.counts.stale += 1;
             return;
         }
@@ -267,6 +273,25 @@ impl AckLedger {
     /// Changes whenever the frontier does.
     pub(crate) const fn version(&self) -> u64 {
         self.version
+    }
+
+    /// Number of the first group that is not done.
+    pub(crate) fn first_open(&self) -> u64 {
+        self.open.front().map_or(self.next, |batch| batch.first + batch.done as u64)
+    }
+
+    /// Sets the frontier that a run begins with.
+    pub(crate) fn start_at(&mut self, frontier: OffsetPoint) {
+        if self.open.is_empty() {
+            self.frontier = frontier;
+        }
+    }
+
+    /// Everything that is not acknowledged is to be given out again: its groups become stale.
+    pub(crate) fn rewind(&mut self) -> OffsetPoint {
+        self.open.clear();
+        self.stale_below = self.next;
+        self.frontier.clone()
     }
 
     /// Groups delivered and not complete, and those complete behind them.
@@ -317,6 +342,20 @@ impl SharedLedger {
         };
         if moved {
             self.inner.moved.notify_waiters();
+        }
+    }
+
+    /// Waits until group `last` and all before it are acknowledged, or stale.
+    pub(crate) async fn acknowledged(&self, last: u64) {
+        loop {
+            let version = {
+                let ledger = self.lock();
+                if ledger.first_open() > last {
+                    return;
+                }
+                ledger.version()
+            };
+            self.moved_from(version).await;
         }
     }
 

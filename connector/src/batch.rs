@@ -240,6 +240,11 @@ impl Batch {
         self.bytes.len()
     }
 
+    /// Number of the last group.
+    pub(crate) fn last_group(&self) -> u64 {
+        self.number(self.groups.len().saturating_sub(1)).0
+    }
+
     pub(crate) fn ack_group(&self, group: usize) -> AckGroup {
         AckGroup { ledger: self.ledger.clone(), number: self.number(group) }
     }

@@ -12,50 +12,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_history::store::HistoryStore;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
-use crate::ack::{AckCounts, SharedLedger};
 use crate::batch::Batch;
+use crate::committer::{Committer, commit_forever};
 use crate::config::Config;
+use crate::control::{Control, EngineState, Signals, Wanted};
 use crate::error::Error;
-use crate::offset::OffsetPoint;
-use crate::offset_store::{MemoryOffsetStore, OffsetKey, OffsetStore, OffsetStoreError};
-use crate::source::Source;
+use crate::offset_store::{OffsetKey, OffsetStore};
+use crate::source::{Delivery, Source};
 use crate::stores::{open_history, open_offsets};
-
-/// What an engine is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum EngineState {
-    /// Connecting, recovering the schema history, checking the stored offset.
-    Starting,
-    /// Taking a snapshot.
-    Snapshot,
-    /// Reading the log: its first event has come.
-    Streaming,
-    /// The connection was lost and is being made again.
-    Reconnecting,
-    /// Done: stopped, failed, or nothing left to do.
-    Stopped,
-}
-
-/// What an engine says of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
-    /// What it is doing.
-    pub state: EngineState,
-    /// Groups delivered and not complete, and complete ones behind them.
-    pub open_groups: usize,
-    /// Acknowledgements that did nothing.
-    pub acks: AckCounts,
-}
 
 /// Puts an engine together.
 pub struct EngineBuilder {
     config: Config,
     history: Option<Arc<dyn HistoryStore>>,
     offsets: Option<Arc<dyn OffsetStore>>,
+    wanted: Wanted,
 }
 
 impl fmt::Debug for EngineBuilder {
@@ -79,6 +54,21 @@ impl EngineBuilder {
         self
     }
 
+    /// Starts as after [`Control::pause`]: the configuration is read and the server is checked, and nothing is captured
+    /// before [`Control::resume`].
+    #[must_use]
+    pub const fn paused(mut self) -> Self {
+        self.wanted.paused = true;
+        self
+    }
+
+    /// Starts with the limit of [`Control::set_rate_limit`]; with 0 nothing is captured before it is raised.
+    #[must_use]
+    pub const fn rate_limit(mut self, records_per_second: Option<u32>) -> Self {
+        self.wanted.rate = records_per_second;
+        self
+    }
+
     /// Opens the stores, reads the stored offset and starts reading. What the server says comes later, from
     /// [`Engine::next_batch`].
     ///
@@ -97,14 +87,9 @@ impl EngineBuilder {
         };
         let key = OffsetKey { engine: config.name.clone(), server: config.topic_prefix.clone() };
         let stored = offsets.load(&key).await?;
-        let ledger = SharedLedger::new(OffsetPoint::closed_at("", 0));
-        let committer =
-            Committer { ledger: ledger.clone(), offsets, key, written: tokio::sync::Mutex::new(0) };
-        let committer = Arc::new(committer);
-        let slots = config.queue.batches();
-        let (sender, batches) = mpsc::channel(slots);
-        let (state_sender, state) = watch::channel(EngineState::Starting);
-        let (stop, stopped) = watch::channel(false);
+        let committer = Arc::new(Committer::new(offsets, key, stored.clone(), config.is_mariadb()));
+        let (sender, batches) = mpsc::channel(config.queue.batches());
+        let signals = Arc::new(Signals::new(self.wanted));
         let mut tasks = JoinSet::new();
         let source = Source::new(
             Arc::clone(&config),
@@ -112,13 +97,12 @@ impl EngineBuilder {
             Arc::clone(&committer),
             stored,
             sender,
-            state_sender,
-            stopped,
+            Arc::clone(&signals),
         );
         tasks.spawn(source.run());
         tasks.spawn(commit_forever(Arc::clone(&committer), config.offsets.flush_interval));
-        let control = Control { ledger, committer, state, stop: Arc::new(stop) };
-        Ok(Engine { batches, control, tasks })
+        let control = Control::new(committer, signals);
+        Ok(Engine { batches, control, tasks, pace: Pace::new(), given_out: 0 })
     }
 }
 
@@ -126,34 +110,66 @@ impl EngineBuilder {
 /// was not is delivered again by the next one.
 #[derive(Debug)]
 pub struct Engine {
-    batches: mpsc::Receiver<Result<Batch, Error>>,
+    batches: mpsc::Receiver<Delivery>,
     control: Control,
     tasks: JoinSet<()>,
+    pace: Pace,
+    /// Number of the last group that was given out.
+    given_out: u64,
 }
 
 impl Engine {
     /// Begins to put an engine together.
     #[must_use]
     pub const fn builder(config: Config) -> EngineBuilder {
-        EngineBuilder { config, history: None, offsets: None }
+        EngineBuilder { config, history: None, offsets: None, wanted: Wanted::NONE }
     }
 
     /// The next batch; `None` when the engine was stopped and everything read was given out, or when there is nothing
-    /// more to do. Cancel-safe: a batch is either returned or still to come.
+    /// more to do. While the engine is paused nothing comes. Cancel-safe: a batch is either returned or still to come.
     ///
     /// # Errors
     ///
     /// Whatever ended the engine. Nothing comes after an error.
     pub async fn next_batch(&mut self) -> Result<Option<Batch>, Error> {
-        match self.batches.recv().await {
-            Some(Ok(batch)) => Ok(Some(batch)),
-            Some(Err(error)) => {
-                self.batches.close();
-                Err(error)
+        let signals = Arc::clone(self.control.signals());
+        loop {
+            let wanted = signals.wanted();
+            if wanted.holds() {
+                signals.until(|wanted| !wanted.holds()).await;
+                continue;
             }
-            None if *self.control.state.borrow() == EngineState::Stopped => Ok(None),
-            // The reader's last act is to say that it stopped.
-            None => Err(Error::Bug("the task that reads the server has panicked")),
+            // Cancel-safe: no branch holds anything when it is dropped.
+            let delivery = tokio::select! {
+                biased;
+                () = signals.until(|now| now.changes_pace(wanted)) => {
+                    self.pace.change(wanted.rate, Instant::now());
+                    continue;
+                }
+                delivery = async {
+                    self.pace.ready(wanted.rate).await;
+                    self.batches.recv().await
+                } => delivery,
+            };
+            match delivery {
+                Some(Delivery { batch: Ok(batch), rewinds }) => {
+                    signals.taken(batch.size_bytes());
+                    if rewinds != signals.wanted().rewinds {
+                        // It comes again.
+                        continue;
+                    }
+                    self.pace.took(batch.len(), Instant::now());
+                    self.given_out = batch.last_group();
+                    return Ok(Some(batch));
+                }
+                Some(Delivery { batch: Err(error), .. }) => {
+                    self.batches.close();
+                    return Err(error);
+                }
+                None if signals.state() == EngineState::Stopped => return Ok(None),
+                // The reader's last act is to say that it stopped.
+                None => return Err(Error::Bug("the task that reads the server has panicked")),
+            }
         }
     }
 
@@ -169,120 +185,68 @@ impl Engine {
     /// # Errors
     ///
     /// [`Error::OffsetStore`] when the offset can't be stored.
-    pub async fn close(mut self) -> Result<(), Error> {
+    pub async fn close(self) -> Result<(), Error> {
+        self.close_within(Duration::ZERO).await
+    }
+
+    /// As [`Self::close`], and waits up to `patience` for acknowledgements of what was given out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OffsetStore`] when the offset can't be stored.
+    pub async fn close_within(mut self, patience: Duration) -> Result<(), Error> {
         self.control.stop();
         self.batches.close();
         while self.batches.recv().await.is_some() {}
+        let acknowledged = self.control.ledger().acknowledged(self.given_out);
+        if !patience.is_zero() && tokio::time::timeout(patience, acknowledged).await.is_err() {
+            tracing::warn!("not everything given out was acknowledged in time; it comes again");
+        }
         let committed = self.control.flush().await;
         self.tasks.shutdown().await;
         committed
     }
 }
 
-/// Controls a running engine.
-#[derive(Clone)]
-pub struct Control {
-    ledger: SharedLedger,
-    committer: Arc<Committer>,
-    state: watch::Receiver<EngineState>,
-    stop: Arc<watch::Sender<bool>>,
+/// Spreads records over time: after a batch the next one waits as long as its records may take at the limit.
+#[derive(Debug)]
+struct Pace {
+    /// Records that the limit does not yet allow, as of `since`.
+    owed: f64,
+    since: Instant,
 }
 
-impl fmt::Debug for Control {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Control").field("status", &self.status()).finish_non_exhaustive()
-    }
-}
-
-impl Control {
-    /// Stops reading. What was read is still given out; then [`Engine::next_batch`] ends.
-    pub fn stop(&self) {
-        self.stop.send_replace(true);
+impl Pace {
+    fn new() -> Self {
+        Self { owed: 0.0, since: Instant::now() }
     }
 
-    /// Stores the offset of everything acknowledged so far, now.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OffsetStore`] when it can't be stored.
-    pub async fn flush(&self) -> Result<(), Error> {
-        Ok(self.committer.commit().await?)
+    /// Counts records that were given out.
+    fn took(&mut self, records: usize, now: Instant) {
+        let records = u32::try_from(records).unwrap_or(u32::MAX);
+        self.owed += f64::from(records);
+        self.since = now;
     }
 
-    /// Waits until the engine is doing something else than `state`.
-    pub async fn changed_from(&self, state: EngineState) -> EngineState {
-        let mut watched = self.state.clone();
-        match watched.wait_for(|now| *now != state).await {
-            Ok(now) => *now,
-            Err(_) => EngineState::Stopped,
-        }
-    }
-
-    /// What the engine says of itself.
-    #[must_use]
-    pub fn status(&self) -> Status {
-        let ledger = self.ledger.lock();
-        Status {
-            state: *self.state.borrow(),
-            open_groups: ledger.open_groups(),
-            acks: ledger.counts(),
-        }
-    }
-}
-
-/// Stores the frontier.
-pub(crate) struct Committer {
-    pub(crate) ledger: SharedLedger,
-    offsets: Arc<dyn OffsetStore>,
-    key: OffsetKey,
-    /// The ledger's version that is stored. Held while writing, so that two writes never overtake each other.
-    written: tokio::sync::Mutex<u64>,
-}
-
-impl Committer {
-    /// One that has nothing to store.
-    pub(crate) fn idle(config: &Config) -> Self {
-        let key = OffsetKey { engine: config.name.clone(), server: config.topic_prefix.clone() };
-        Self {
-            ledger: SharedLedger::new(OffsetPoint::closed_at("", 0)),
-            offsets: Arc::new(MemoryOffsetStore::new()),
-            key,
-            written: tokio::sync::Mutex::new(0),
-        }
-    }
-
-    /// Stores the frontier if it moved since the last time.
-    pub(crate) async fn commit(&self) -> Result<(), OffsetStoreError> {
-        let mut written = self.written.lock().await;
-        let (version, offset) = {
-            let ledger = self.ledger.lock();
-            (ledger.version(), ledger.frontier().clone())
+    /// Settles what the old limit has allowed until `now`.
+    fn change(&mut self, old: Option<u32>, now: Instant) {
+        let allowed = match old {
+            None => self.owed,
+            Some(rate) => f64::from(rate) * now.duration_since(self.since).as_secs_f64(),
         };
-        if version == *written {
-            return Ok(());
-        }
-        self.offsets.store(&self.key, &offset.to_source_offset()).await?;
-        *written = version;
-        Ok(())
+        self.owed = (self.owed - allowed).max(0.0);
+        self.since = now;
     }
 
-    /// Stores an offset that no record carries: the position of a snapshot before its first record.
-    pub(crate) async fn store(&self, offset: &OffsetPoint) -> Result<(), OffsetStoreError> {
-        let _written = self.written.lock().await;
-        self.offsets.store(&self.key, &offset.to_source_offset()).await
-    }
-}
-
-/// Commits whenever the frontier moved, at most once per interval. A failed write is tried again at the next.
-async fn commit_forever(committer: Arc<Committer>, interval: Duration) {
-    loop {
-        let version = *committer.written.lock().await;
-        committer.ledger.moved_from(version).await;
-        tokio::time::sleep(interval).await;
-        if let Err(error) = committer.commit().await {
-            let error = crate::error::Error::from(error).chain();
-            tracing::error!(error, "the offset could not be stored; trying again");
-            tokio::time::sleep(Duration::from_secs(1)).await;
+    /// Waits until the limit allows another batch.
+    async fn ready(&mut self, rate: Option<u32>) {
+        if let Some(rate) = rate.filter(|rate| *rate > 0)
+            && self.owed > 0.0
+        {
+            let wait = Duration::from_secs_f64(self.owed / f64::from(rate));
+            tokio::time::sleep_until(self.since + wait).await;
         }
+        self.owed = 0.0;
+        self.since = Instant::now();
     }
 }

@@ -96,6 +96,7 @@ impl Source {
         // Definitions and position are read. Stores may be tables of the same server, which our lock would keep waiting.
         snapshot.unlock().await?;
         self.committer.store(&run.incomplete).await?;
+        self.committer.ledger.lock().start_at(run.incomplete.clone());
 
         let (tables, events) = self.definitions(facts, &snapshot)?;
         self.check_guardrail(&tables)?;
@@ -266,7 +267,7 @@ impl Source {
             let mut first_of_table = true;
             let mut count = 0_u64;
             while let Some(row) = reader.next().await? {
-                if self.is_stopped() {
+                if self.is_stopped() || self.hold().await.is_some() {
                     return Ok(None);
                 }
                 let next = Held {
@@ -355,7 +356,9 @@ impl Source {
 
     /// Gives out the batch when it is full.
     async fn send_full(&mut self, run: &mut SnapshotRun) -> Option<()> {
-        if self.config.queue.is_full(run.batch.len(), run.batch.size_bytes()) {
+        if run.batch.len() >= self.batch_limit()
+            || self.config.queue.is_full(run.batch.len(), run.batch.size_bytes())
+        {
             self.send_all(run).await
         } else {
             Some(())

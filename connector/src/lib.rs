@@ -6,7 +6,9 @@ mod available;
 mod batch;
 mod charset;
 pub mod check;
+mod committer;
 pub mod config;
+mod control;
 pub mod convert;
 pub mod decode;
 mod engine;
@@ -29,7 +31,8 @@ mod transaction;
 pub use ack::AckGroup;
 pub use batch::Batch;
 pub use config::Config;
-pub use engine::{Control, Engine, EngineBuilder, EngineState, Status};
+pub use control::{Control, EngineState, Status};
+pub use engine::{Engine, EngineBuilder};
 pub use error::{
     ConvertFailed, DdlFailure, DefinitionOrigin, DumpFailure, Error, ErrorClass, Mismatch,
     RowFailure,

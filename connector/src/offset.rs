@@ -131,6 +131,11 @@ impl OffsetPoint {
         }
     }
 
+    /// Whether it names a place in a log.
+    pub(crate) fn is_known(&self) -> bool {
+        !self.restart.unit.file.is_empty()
+    }
+
     /// The stored form.
     #[must_use]
     pub fn to_source_offset(&self) -> SourceOffset {

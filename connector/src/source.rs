@@ -17,15 +17,16 @@ use holdfast_history::recover::{RecoverOptions, Recovered, ReplayGuard, recover_
 use holdfast_history::store::HistoryStore;
 use holdfast_snapshot::{ServerFacts, ServerFlavor, ServerOptions};
 use mysql_async::Conn;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::assemble::{Assembler, AssemblerStart, HeldRef, Origins, Step};
 use crate::available::{check_available, counted, parse_set, tracks_gtids};
 use crate::batch::Batch;
+use crate::committer::Committer;
 use crate::config::{Config, GuardrailAction, SnapshotMode};
-use crate::engine::{Committer, EngineState};
+use crate::control::{EngineState, LastEvent, Signals};
 use crate::error::{DumpFailure, Error, ErrorClass};
 use crate::offset::{Lineage, OffsetPoint, dump_position, file_of, gtids_of, resume_of};
 
@@ -37,9 +38,22 @@ pub(crate) struct Source {
     pub(crate) history: Arc<dyn HistoryStore>,
     pub(crate) committer: Arc<Committer>,
     stored: Option<SourceOffset>,
-    sender: mpsc::Sender<Result<Batch, Error>>,
-    state: watch::Sender<EngineState>,
-    stop: watch::Receiver<bool>,
+    sender: mpsc::Sender<Delivery>,
+    signals: Arc<Signals>,
+    /// Redeliveries that were seen to.
+    rewinds: u64,
+    /// Whether the log was ever read.
+    streamed: bool,
+    /// Whether reading stood still on the current connection.
+    held: bool,
+}
+
+/// What the consumer gets.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) batch: Result<Batch, Error>,
+    /// Redeliveries before it was read: with more of them asked for it is stale.
+    pub(crate) rewinds: u64,
 }
 
 /// What streaming starts from.
@@ -56,6 +70,8 @@ pub(crate) struct StreamStart {
 pub(crate) enum Ended {
     /// Somebody asked for it, or nobody takes batches any more.
     Stopped,
+    /// Everything from the frontier on is to be given out again.
+    Rewind,
 }
 
 impl Source {
@@ -64,29 +80,69 @@ impl Source {
         history: Arc<dyn HistoryStore>,
         committer: Arc<Committer>,
         stored: Option<SourceOffset>,
-        sender: mpsc::Sender<Result<Batch, Error>>,
-        state: watch::Sender<EngineState>,
-        stop: watch::Receiver<bool>,
+        sender: mpsc::Sender<Delivery>,
+        signals: Arc<Signals>,
     ) -> Self {
-        Self { config, history, committer, stored, sender, state, stop }
+        Self {
+            config,
+            history,
+            committer,
+            stored,
+            sender,
+            signals,
+            rewinds: 0,
+            streamed: false,
+            held: false,
+        }
     }
 
     /// Runs until stopped or failed. An error is the last thing the consumer gets.
     pub(crate) async fn run(mut self) {
-        let result = Box::pin(self.capture()).await;
+        let result = loop {
+            match Box::pin(self.capture()).await {
+                Ok(Ended::Rewind) => self.rewind(),
+                Ok(Ended::Stopped) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.signals.end();
         if let Err(error) = result {
+            self.signals.failed(&error);
             // Nobody listens when the engine was dropped; then there is nobody to tell.
-            let _ = self.sender.send(Err(error)).await;
+            let _ = self.sender.send(Delivery { batch: Err(error), rewinds: self.rewinds }).await;
         }
-        self.state.send_replace(EngineState::Stopped);
+        self.signals.set_state(EngineState::Stopped);
+    }
+
+    /// Begins again at the frontier; what was given out beyond it is stale.
+    fn rewind(&mut self) {
+        self.rewinds = self.signals.wanted().rewinds;
+        let frontier = self.committer.ledger.lock().rewind();
+        if frontier.is_known() {
+            self.stored = Some(frontier.to_source_offset());
+        }
+        tracing::info!(
+            offset = self.stored.as_ref().map(SourceOffset::to_json),
+            "everything from the frontier on is given out again"
+        );
+        self.signals.set_state(EngineState::Starting);
     }
 
     async fn capture(&mut self) -> Result<Ended, Error> {
         let mut conn = holdfast_snapshot::connect(&server_options(&self.config)).await?;
         let facts = holdfast_snapshot::facts(&mut conn).await?;
         self.check_server(&facts)?;
-        let stored = self.stored.take();
+        if self.signals.wanted().holds() {
+            drop(conn);
+            if let Some(ended) = self.hold().await {
+                return Ok(ended);
+            }
+            conn = holdfast_snapshot::connect(&server_options(&self.config)).await?;
+        }
+        let stored = self.stored.clone();
         let snapshot = match (&stored, self.config.snapshot.mode) {
+            // What a redelivery begins at is complete, or is not.
+            (Some(offset), _) if self.rewinds > 0 => offset.snapshot == Some(SnapshotKind::Initial),
             (_, SnapshotMode::Always) | (None, _) => true,
             (
                 Some(offset),
@@ -118,16 +174,46 @@ impl Source {
                     "the previous snapshot was cancelled before completion; a new snapshot is taken"
                 );
             }
-            self.state.send_replace(EngineState::Snapshot);
+            self.signals.set_state(EngineState::Snapshot);
             match self.take_snapshot(conn, &facts).await? {
                 Some(start) => start,
-                None => return Ok(Ended::Stopped),
+                None => return Ok(self.interrupted()),
             }
         };
         if self.config.snapshot.mode == SnapshotMode::InitialOnly {
             return Ok(Ended::Stopped);
         }
         self.stream(&facts, start).await
+    }
+
+    /// Why something was given up half-way.
+    fn interrupted(&self) -> Ended {
+        let wanted = self.signals.wanted();
+        if !wanted.stop && wanted.rewinds != self.rewinds { Ended::Rewind } else { Ended::Stopped }
+    }
+
+    /// Stands still while that is wanted. Called where no group is open.
+    pub(crate) async fn hold(&mut self) -> Option<Ended> {
+        if !self.signals.wanted().holds() {
+            return None;
+        }
+        self.held = true;
+        let before = self.signals.state();
+        self.signals.stands();
+        self.signals.set_state(EngineState::Paused);
+        tracing::info!("standing still");
+        let rewinds = self.rewinds;
+        self.signals.until(|wanted| !wanted.holds() || wanted.rewinds != rewinds).await;
+        let wanted = self.signals.wanted();
+        if wanted.stop {
+            return Some(Ended::Stopped);
+        }
+        if wanted.rewinds != rewinds {
+            return Some(Ended::Rewind);
+        }
+        self.signals.set_state(before);
+        tracing::info!("going on");
+        None
     }
 
     /// Preconditions that would otherwise lose changes in silence.
@@ -261,13 +347,18 @@ impl Source {
     async fn stream(&mut self, facts: &ServerFacts, start: StreamStart) -> Result<Ended, Error> {
         let track_gtids = self.tracks_gtids(facts);
         let (mut assembler, mut offset) = self.assembler(facts, start)?;
+        self.committer.ledger.lock().start_at(assembler.offset());
         let mut failures = 0_u32;
         loop {
             let before = assembler.offset();
+            self.held = false;
             let result = self.connection(facts, &offset, &mut assembler, track_gtids).await;
+            if let Ok(Ended::Rewind) = result {
+                return Ok(Ended::Rewind);
+            }
             // What was assembled before the end belongs to the consumer, whatever ended it.
-            if self.flush(&mut assembler).await.is_some() {
-                return Ok(Ended::Stopped);
+            if let Some(ended) = self.flush(&mut assembler).await {
+                return Ok(ended);
             }
             if assembler.offset() != before {
                 failures = 0;
@@ -276,20 +367,31 @@ impl Source {
                 Ok(ended) => return Ok(ended),
                 Err(error) => error,
             };
-            let first = *self.state.borrow() != EngineState::Streaming && failures == 0;
-            let exhausted = self.config.max_retries.is_some_and(|most| failures >= most);
-            if exhausted && failures > 0 {
-                tracing::warn!(failures, "giving up: errors.max.retries is reached");
+            if self.held && error.class() == ErrorClass::Transient {
+                // The server does not wait for ever for somebody who does not read.
+                tracing::info!(error = error.chain(), "the connection ended while standing still");
+            } else {
+                let first = !self.streamed && failures == 0;
+                let exhausted = self.config.max_retries.is_some_and(|most| failures >= most);
+                if exhausted && failures > 0 {
+                    tracing::warn!(failures, "giving up: errors.max.retries is reached");
+                }
+                if error.class() != ErrorClass::Transient || first || exhausted {
+                    return Err(error);
+                }
+                failures += 1;
+                tracing::warn!(
+                    error = error.chain(),
+                    failures,
+                    "connection lost; connecting again"
+                );
+                self.signals.failed(&error);
+                self.signals.set_state(EngineState::Reconnecting);
+                if let Some(ended) = self.wait(self.config.retry_wait).await {
+                    return Ok(ended);
+                }
             }
-            if error.class() != ErrorClass::Transient || first || exhausted {
-                return Err(error);
-            }
-            failures += 1;
-            tracing::warn!(error = error.chain(), failures, "connection lost; connecting again");
-            self.state.send_replace(EngineState::Reconnecting);
-            if let Some(Ended::Stopped) = self.pause(self.config.retry_wait).await {
-                return Ok(Ended::Stopped);
-            }
+            self.signals.reconnects();
             // From where the stream is, not from what is committed: what was delivered stays delivered.
             offset = assembler.offset().to_source_offset();
             assembler.reconnect(tracker_at(&offset, facts, track_gtids)?);
@@ -330,9 +432,10 @@ impl Source {
         Ok((assembler, offset))
     }
 
-    async fn pause(&mut self, how_long: Duration) -> Option<Ended> {
+    async fn wait(&mut self, how_long: Duration) -> Option<Ended> {
+        let rewinds = self.rewinds;
         tokio::select! {
-            _ = self.stop.wait_for(|stop| *stop) => Some(Ended::Stopped),
+            () = self.signals.until(|wanted| wanted.stop || wanted.rewinds != rewinds) => Some(self.interrupted()),
             () = tokio::time::sleep(how_long) => None,
         }
     }
@@ -345,6 +448,9 @@ impl Source {
         assembler: &mut Assembler,
         track_gtids: bool,
     ) -> Result<Ended, Error> {
+        if let Some(ended) = self.hold().await {
+            return Ok(ended);
+        }
         let client = BinlogClient::connect(&client_options(&self.config))
             .await
             .map_err(|error| self.dump_failed(error))?;
@@ -363,7 +469,8 @@ impl Source {
         let options = StreamOptions { checksum: Some(checksum), ..StreamOptions::default() };
         let mut stream = EventStream::new(offset.file.clone(), options);
         let mut payload = PayloadReader::default();
-        let mut stop = self.stop.clone();
+        let signals = Arc::clone(&self.signals);
+        let mut last_event = LastEvent::Unknown;
         // At most one `heartbeat.action.query` at a time; dropped with the connection.
         let mut beat = JoinSet::new();
         let mut heartbeat = self.config.events.heartbeat_interval.map(|interval| {
@@ -372,16 +479,27 @@ impl Source {
             timer
         });
         loop {
-            if *self.stop.borrow() {
-                return Ok(Ended::Stopped);
+            let wanted = signals.wanted();
+            if wanted.stop || wanted.rewinds != self.rewinds {
+                return Ok(self.interrupted());
             }
-            if !dump.has_buffered() && self.flush(assembler).await.is_some() {
-                return Ok(Ended::Stopped);
+            if wanted.holds() {
+                if let Some(ended) = self.hold().await {
+                    return Ok(ended);
+                }
+                continue;
+            }
+            assembler.limit_batches(wanted.batch_limit());
+            if !dump.has_buffered() {
+                signals.reached(assembler.offset(), last_event, now_ns());
+                if let Some(ended) = self.flush(assembler).await {
+                    return Ok(ended);
+                }
             }
             // Cancel-safe: a dropped `next_event` keeps its bytes, the other branches hold no state.
             let bytes = tokio::select! {
                 biased;
-                _ = stop.wait_for(|stop| *stop) => continue,
+                () = signals.until(|now| *now != wanted) => continue,
                 Some(_) = beat.join_next() => continue,
                 () = tick(&mut heartbeat) => {
                     assembler.heartbeat(now_ns())?;
@@ -400,6 +518,12 @@ impl Source {
             };
             self.streaming();
             let event = stream.decode(bytes)?;
+            if matches!(event.data, EventData::Heartbeat(_)) {
+                last_event = LastEvent::AtEnd;
+            } else if event.header.timestamp != 0 && !event.header.is_artificial() {
+                let logged = i64::from(event.header.timestamp);
+                last_event = LastEvent::Logged(logged * 1_000_000_000);
+            }
             if by_position && let EventData::FormatDescription(_) = &event.data {
                 check_birth(offset, event.file, event.header.timestamp)?;
             }
@@ -409,26 +533,23 @@ impl Source {
                 while let Some(inner) = payload.next_event()? {
                     let event = stream.decode_nested(inner, span)?;
                     let step = assembler.handle(&event, now_ns())?;
-                    if self.finish_step(step, assembler).await?.is_some() {
-                        return Ok(Ended::Stopped);
+                    if let Some(ended) = self.finish_step(step, assembler).await? {
+                        return Ok(ended);
                     }
                 }
                 assembler.payload_done(span.end);
             } else {
                 let step = assembler.handle(&event, now_ns())?;
-                if self.finish_step(step, assembler).await?.is_some() {
-                    return Ok(Ended::Stopped);
+                if let Some(ended) = self.finish_step(step, assembler).await? {
+                    return Ok(ended);
                 }
             }
         }
     }
 
-    fn streaming(&self) {
-        self.state.send_if_modified(|state| {
-            let changed = *state != EngineState::Streaming;
-            *state = EngineState::Streaming;
-            changed
-        });
+    fn streaming(&mut self) {
+        self.streamed = true;
+        self.signals.set_state(EngineState::Streaming);
     }
 
     /// What an event leaves to do: a statement becomes durable before it is applied, full batches go out.
@@ -444,8 +565,9 @@ impl Source {
             assembler.apply_ddl(*pending, now_ns())?;
         }
         while let Some(batch) = assembler.take_ready() {
-            if self.send(batch).await.is_some() {
-                return Ok(Some(Ended::Stopped));
+            self.signals.reached(assembler.offset(), LastEvent::Unknown, 0);
+            if let Some(ended) = self.send(batch).await {
+                return Ok(Some(ended));
             }
         }
         Ok(None)
@@ -461,14 +583,41 @@ impl Source {
         None
     }
 
-    /// Whether somebody asked to stop.
+    /// Whether somebody asked to stop, or to begin again.
     pub(crate) fn is_stopped(&self) -> bool {
-        *self.stop.borrow()
+        let wanted = self.signals.wanted();
+        wanted.stop || wanted.rewinds != self.rewinds
     }
 
-    /// Hands a batch to the consumer, waiting for room.
+    /// Records of a batch at most.
+    pub(crate) fn batch_limit(&self) -> usize {
+        self.signals.wanted().batch_limit()
+    }
+
+    /// Hands a batch to the consumer, waiting for room. Without room a pause is met here.
     pub(crate) async fn send(&mut self, batch: Batch) -> Option<Ended> {
-        self.sender.send(Ok(batch)).await.err().map(|_| Ended::Stopped)
+        let signals = Arc::clone(&self.signals);
+        loop {
+            let rewinds = self.rewinds;
+            // Cancel-safe: room that is not used goes back.
+            tokio::select! {
+                biased;
+                room = self.sender.reserve() => {
+                    let Ok(room) = room else { return Some(Ended::Stopped) };
+                    signals.queued(batch.size_bytes());
+                    room.send(Delivery { batch: Ok(batch), rewinds });
+                    return None;
+                }
+                () = signals.until(|wanted| wanted.holds() || wanted.rewinds != rewinds) => {}
+            }
+            if self.signals.wanted().rewinds != rewinds {
+                return Some(self.interrupted());
+            }
+            if let Some(Ended::Rewind) = self.hold().await {
+                return Some(Ended::Rewind);
+            }
+            // After a stop what was read is still given out.
+        }
     }
 
     async fn dump_start(

@@ -4,6 +4,7 @@
 mod cases;
 mod data;
 mod decode;
+mod embedding;
 mod errors;
 mod goldens;
 mod history;

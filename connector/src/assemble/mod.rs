@@ -89,6 +89,8 @@ pub(crate) struct Assembler {
     verification: Option<Verification>,
     tracker: TxnTracker,
     batch: BatchBuilder,
+    /// Records of a batch at most, beside what the configuration says.
+    batch_limit: usize,
     ready: VecDeque<Batch>,
     lineage: Arc<Lineage>,
     lineage_name: Arc<str>,
@@ -139,9 +141,11 @@ impl Assembler {
         } = start;
         let lineage_name = lineage.name();
         let snapshot = offset.snapshot;
+        let server_id = offset.server_id;
         let birth = offset.birth.map(|birth| (Arc::clone(&offset.restart.unit.file), birth));
         Self {
             batch: BatchBuilder::new(offset, Arc::clone(&lineage_name), ledger),
+            batch_limit: usize::MAX,
             ready: VecDeque::new(),
             resolved: HashMap::new(),
             contexts: HashMap::new(),
@@ -151,7 +155,7 @@ impl Assembler {
             heartbeat_topic: config.topics.heartbeats().into(),
             event_us: 0,
             gtid_time: false,
-            server_id: 0,
+            server_id,
             birth,
             snapshot,
             filtered: false,
@@ -503,7 +507,8 @@ impl Assembler {
     /// Sets a full batch aside; the records of an open XA unit stay together.
     fn finish_full(&mut self) {
         if !self.xa.is_open()
-            && self.config.queue.is_full(self.batch.len(), self.batch.size_bytes())
+            && (self.batch.len() >= self.batch_limit
+                || self.config.queue.is_full(self.batch.len(), self.batch.size_bytes()))
             && let Some(batch) = self.batch.finish()
         {
             self.ready.push_back(batch);
@@ -536,6 +541,11 @@ impl Assembler {
         self.filtered = false;
         self.ignore_statement = false;
         self.passing = false;
+    }
+
+    /// Batches get so many records at most, from the next group on.
+    pub(crate) const fn limit_batches(&mut self, records: usize) {
+        self.batch_limit = records;
     }
 
     /// Takes batches that are full.

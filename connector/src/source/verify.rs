@@ -7,12 +7,13 @@ use holdfast_binlog::event::{ChecksumAlgorithm, EventData, PayloadReader};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
 use holdfast_history::offset::SourceOffset;
 use holdfast_history::store::HistoryStore;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use super::{Source, check_birth, client_options, held_of, now_ns, server_options};
 use crate::assemble::{Assembler, HeldRef, Step, Verification};
+use crate::committer::Committer;
 use crate::config::Config;
-use crate::engine::{Committer, EngineState};
+use crate::control::{Signals, Wanted};
 use crate::error::Error;
 use crate::offset::dump_position;
 
@@ -38,11 +39,10 @@ pub(crate) async fn verify(
 ) -> Result<Followed, Error> {
     // Nobody listens: there are no batches to hand out, and no state to watch.
     let (sender, _batches) = mpsc::channel(1);
-    let (state, _) = watch::channel(EngineState::Starting);
-    let (_stop, stopped) = watch::channel(false);
+    let signals = Arc::new(Signals::new(Wanted::NONE));
     let config = Arc::new(config);
     let committer = Arc::new(Committer::idle(&config));
-    let mut source = Source::new(config, history, committer, None, sender, state, stopped);
+    let mut source = Source::new(config, history, committer, None, sender, signals);
     let mut conn = holdfast_snapshot::connect(&server_options(&source.config)).await?;
     let facts = holdfast_snapshot::facts(&mut conn).await?;
     source.check_server(&facts)?;
