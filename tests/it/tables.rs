@@ -195,7 +195,7 @@ fn an_engine_keeps_offset_and_history_in_tables_and_stops_when_it_is_fenced() {
             .unwrap();
         case::make_marker(&server).unwrap();
         let mut properties = Properties::new(&server, &folder);
-        properties.store_in_tables(&server, DATABASE);
+        properties.store_in_tables(&server, DATABASE).unwrap();
         properties.set("database.include.list", format!("tabled,{}", case::MARKER));
         let start = |name: &str| {
             Process::start(Engine::Holdfast, &properties, &folder, name, RunOptions::default())

@@ -87,19 +87,35 @@ impl Properties {
         self.0.insert(key.to_owned(), value.into());
     }
 
-    /// Keeps offsets and history in tables of `database` at `server`, under Debezium's names for them.
-    pub fn store_in_tables(&mut self, server: &Server, database: &str) {
-        let url = format!("jdbc:mysql://{}:{}/{database}", server.host(), server.port());
+    /// Keeps offsets and history in tables of `database` at `server`, under Debezium's names for them, with a user that
+    /// has rights there only.
+    ///
+    /// # Errors
+    ///
+    /// When the user cannot be made.
+    pub fn store_in_tables(&mut self, server: &Server, database: &str) -> Result<()> {
+        // Debezium insists on a password, which the tests' other user has not.
+        const USER: &str = "store_keeper";
+        server.sql(&format!(
+            "CREATE USER IF NOT EXISTS '{USER}'@'%' IDENTIFIED BY '{USER}';
+             GRANT SELECT, INSERT, UPDATE, DELETE, CREATE ON {database}.* TO '{USER}'@'%'"
+        ))?;
         // MariaDB's driver is not among the jars; MySQL's reads both.
+        let url = format!(
+            "jdbc:mysql://{}:{}/{database}?allowPublicKeyRetrieval=true",
+            server.host(),
+            server.port()
+        );
         for prefix in ["offset.storage", "schema.history.internal"] {
             self.set(&format!("{prefix}.jdbc.connection.url"), url.as_str());
-            self.set(&format!("{prefix}.jdbc.connection.user"), server.user());
-            self.set(&format!("{prefix}.jdbc.connection.password"), server.password());
+            self.set(&format!("{prefix}.jdbc.connection.user"), USER);
+            self.set(&format!("{prefix}.jdbc.connection.password"), USER);
         }
         self.0.remove("offset.storage.file.filename");
         self.0.remove("schema.history.internal.file.filename");
         self.set("offset.storage", "io.debezium.storage.jdbc.offset.JdbcOffsetBackingStore");
         self.set("schema.history.internal", "io.debezium.storage.jdbc.history.JdbcSchemaHistory");
+        Ok(())
     }
 
     /// One property.

@@ -2,19 +2,24 @@
 //!
 //! Whether it derives the same definitions shows in what follows: every table is altered without being changed, which
 //! prints its whole definition, and gets rows. The other engine goes on with its own files beside it, and both must give
-//! the same records.
+//! the same records. The other kind of takeover is in the middle of a transaction: what the next engine gives must be
+//! exactly what the one before was not acknowledged.
+//!
+//! Each runs on files and on tables. Files of offsets are converted in between, tables are not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::engine::{
-    Engine, Process, Properties, RunOptions, read_debezium_offset, write_debezium_offset,
+    Engine, Process, Properties, Record, RunOptions, read_debezium_offset, write_debezium_offset,
 };
 use crate::json::{Difference, Json};
 use crate::server::Server;
 use crate::{Context, Failure, Result, case, golden, paths};
 
 const DATABASE: &str = "takeover";
+/// Where the stores in tables are. Its text is latin1, for Debezium's own CREATE TABLE is refused where it is UTF-8.
+const STORES: &str = "takeover_stores";
 
 /// Before the first engine stops: every kind of statement that changes a definition.
 const FIRST: &str = "
@@ -38,23 +43,45 @@ const TOUCH: &str = "
     UPDATE moved SET w = CONCAT(w, 'x'); DELETE FROM keyless; INSERT INTO keyless VALUES (7, 8, 9);
     UPDATE text SET s = CONCAT(s, 'ö'), u = CONCAT(s, '€');";
 
+/// A transaction of several thousand rows in some hundred events.
+const LARGE: &str = "
+    SET SESSION cte_max_recursion_depth = 10000;
+    BEGIN;
+    INSERT INTO large WITH RECURSIVE n AS (SELECT 1 i UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+        SELECT i, CONCAT('row ', i, REPEAT('x', i % 50)), i / 3 FROM n;
+    INSERT INTO plain SELECT id, id FROM large WHERE id > 2000;
+    UPDATE large SET name = UPPER(name) WHERE id % 2 = 0;
+    DELETE FROM large WHERE id % 5 = 0;
+    COMMIT;";
+
+/// Acknowledged by the first and by the second engine, in the middle of an event.
+const ACKNOWLEDGED: [u64; 2] = [733, 1019];
+
+/// What keeps offset and history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stores {
+    /// `FileOffsetBackingStore` and `FileSchemaHistory`.
+    Files,
+    /// `JdbcOffsetBackingStore` and `JdbcSchemaHistory`, on the captured server.
+    Tables,
+}
+
 /// Debezium stops and Holdfast goes on; then Holdfast stops and Debezium goes on. Says how many records were compared.
 ///
 /// # Errors
 ///
 /// A record that differs, or what kept an engine from running.
-pub fn both_ways(server: &Server) -> Result<String> {
+pub fn both_ways(server: &Server, stores: Stores) -> Result<String> {
     server.sql(&format!(
         "DROP DATABASE IF EXISTS {DATABASE}; CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4; USE {DATABASE};
          CREATE TABLE plain (id INT PRIMARY KEY, a INT); INSERT INTO plain VALUES (1, 1);
          CREATE TABLE keyless (k INT, l INT, m INT); INSERT INTO keyless VALUES (1, 2, 3);
          CREATE TABLE text (id INT PRIMARY KEY, s VARCHAR(50)) CHARACTER SET latin1; INSERT INTO text VALUES (1, 'ä');"
     ))?;
-    case::make_marker(server)?;
-    let root = paths::fresh("takeover")?;
+    let root = prepare(server)?;
 
-    let debezium = Place::new(&root, "debezium")?;
-    let mut process = debezium.start(server, Engine::Reference, "first")?;
+    let debezium = Place::new(server, stores, &root, "debezium")?;
+    let mut process = debezium.start(Engine::Reference, "first", RunOptions::default())?;
     case::snapshot_end(&mut process)?;
     script(server, FIRST, 2)?;
     case::marker_row(&mut process, 2)?;
@@ -62,37 +89,84 @@ pub fn both_ways(server: &Server) -> Result<String> {
     process.stop()?;
 
     let holdfast = debezium.copy(&root, "holdfast")?;
-    let (key, offset) = read_debezium_offset(&holdfast.offsets())?;
-    let ours = format!(
-        "{{\"holdfast_offsets\":1,\"offsets\":{{{}:{offset}}}}}\n",
-        Json::String(key.clone())
-    );
-    fs::write(holdfast.offsets(), ours)?;
+    holdfast.hand_over(Engine::Holdfast)?;
     script(server, TOUCH, 4)?;
     script(
         server,
         "ALTER TABLE plain ADD z INT DEFAULT 3, DROP COLUMN b; INSERT INTO plain VALUES (5, 5, 5)",
         5,
     )?;
-    let theirs = debezium.read_to(server, Engine::Reference, "second", 5)?;
-    let ours = holdfast.read_to(server, Engine::Holdfast, "second", 5)?;
+    let theirs = debezium.read_to(Engine::Reference, "second", 5)?;
+    let ours = holdfast.read_to(Engine::Holdfast, "second", 5)?;
     let forth = same(&theirs, &ours).context(|| "Holdfast with Debezium's history".to_owned())?;
 
     let back = holdfast.copy(&root, "back")?;
-    let stored = Json::parse(&fs::read_to_string(holdfast.offsets())?)?;
-    let offset = stored
-        .get("offsets")
-        .and_then(|offsets| offsets.get(&key))
-        .ok_or_else(|| Failure::new(format!("no offset of {key} in {stored}")))?;
-    fs::remove_file(back.offsets())?;
-    write_debezium_offset(&back.offsets(), &key, &offset.to_string())?;
+    back.hand_over(Engine::Reference)?;
     script(server, TOUCH, 6)?;
-    let theirs = debezium.read_to(server, Engine::Reference, "third", 6)?;
-    let ours = back.read_to(server, Engine::Reference, "third", 6)?;
+    let theirs = debezium.read_to(Engine::Reference, "third", 6)?;
+    let ours = back.read_to(Engine::Reference, "third", 6)?;
     let backwards =
         same(&theirs, &ours).context(|| "Debezium with Holdfast's history".to_owned())?;
     fs::remove_dir_all(root)?;
     Ok(format!("{forth} records forth, {backwards} back"))
+}
+
+/// Three engines share one large transaction: each is killed after some of its rows were acknowledged, and the next must
+/// give exactly the others. Says how many records were compared.
+///
+/// # Errors
+///
+/// A record that is missing, comes again or differs, or what kept an engine from running.
+pub fn in_a_transaction(server: &Server, stores: Stores, engines: [Engine; 3]) -> Result<String> {
+    server.sql(&format!(
+        "DROP DATABASE IF EXISTS {DATABASE}; CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4; USE {DATABASE};
+         CREATE TABLE plain (id INT PRIMARY KEY, a INT);
+         CREATE TABLE large (id INT PRIMARY KEY, name VARCHAR(100) CHARACTER SET latin1);"
+    ))?;
+    let root = prepare(server)?;
+    let place = Place::new(server, stores, &root, "shared")?;
+    let [first, ..] = engines;
+    let mut process = place.start(first, "snapshot", RunOptions::default())?;
+    case::snapshot_end(&mut process)?;
+    script(server, "ALTER TABLE large ADD third DECIMAL(9,3)", 2)?;
+    case::marker_row(&mut process, 2)?;
+    case::settle(&mut process, server, 3)?;
+    process.stop()?;
+    script(server, LARGE, 4)?;
+
+    let mut before: Option<(Engine, Vec<Record>)> = None;
+    let mut compared = 0;
+    let acknowledged = ACKNOWLEDGED.map(Some).into_iter().chain([None]);
+    for (number, (engine, ack_first)) in engines.into_iter().zip(acknowledged).enumerate() {
+        place.hand_over(engine)?;
+        let options = RunOptions { ack_first, ..RunOptions::default() };
+        let mut process = place.start(engine, &format!("run-{number}"), options)?;
+        case::marker_row(&mut process, 4)?;
+        let records = process.records().to_vec();
+        if let Some((engine_before, rest)) = &before {
+            let live = |records: &[Record]| golden::live(&case::records_of_case(records));
+            compared += same(&live(rest), &live(&records))
+                .context(|| format!("{} after {}", engine.name(), engine_before.name()))?;
+        }
+        let Some(acknowledged) = ack_first else {
+            process.stop()?;
+            break;
+        };
+        process.kill()?;
+        let skipped = usize::try_from(acknowledged).unwrap_or(usize::MAX);
+        before = Some((engine, records.into_iter().skip(skipped).collect()));
+    }
+    fs::remove_dir_all(root)?;
+    Ok(format!("{compared} records"))
+}
+
+/// An empty folder, no stores, and a marker table.
+fn prepare(server: &Server) -> Result<PathBuf> {
+    server.sql(&format!(
+        "DROP DATABASE IF EXISTS {STORES}; CREATE DATABASE {STORES} CHARACTER SET latin1"
+    ))?;
+    case::make_marker(server)?;
+    paths::fresh("takeover")
 }
 
 fn script(server: &Server, sql: &str, marker: i64) -> Result<()> {
@@ -100,44 +174,93 @@ fn script(server: &Server, sql: &str, marker: i64) -> Result<()> {
     server.sql(&format!("INSERT INTO {}.marker VALUES ({marker})", case::MARKER))
 }
 
-/// The files of an engine.
-struct Place(PathBuf);
+/// Offset and history of an engine.
+struct Place<'a> {
+    server: &'a Server,
+    stores: Stores,
+    folder: PathBuf,
+    /// Ends the names of its tables.
+    name: String,
+}
 
-impl Place {
-    fn new(root: &Path, name: &str) -> Result<Self> {
+impl<'a> Place<'a> {
+    fn new(server: &'a Server, stores: Stores, root: &Path, name: &str) -> Result<Self> {
         let folder = root.join(name);
         fs::create_dir_all(&folder)?;
-        Ok(Self(folder))
+        Ok(Self { server, stores, folder, name: name.to_owned() })
     }
 
-    /// Another folder with the same offset and history.
+    /// Another place with the same offset and history.
     fn copy(&self, root: &Path, name: &str) -> Result<Self> {
-        let copy = Self::new(root, name)?;
-        for file in ["offsets.dat", "history.jsonl"] {
-            fs::copy(self.0.join(file), copy.0.join(file))?;
+        let copy = Self::new(self.server, self.stores, root, name)?;
+        match self.stores {
+            Stores::Files => {
+                for file in ["offsets.dat", "history.jsonl"] {
+                    fs::copy(self.folder.join(file), copy.folder.join(file))?;
+                }
+            }
+            Stores::Tables => {
+                for table in ["offsets", "history"] {
+                    let (from, to) = (&self.name, &copy.name);
+                    self.server.sql(&format!(
+                        "USE {STORES}; CREATE TABLE {table}_{to} LIKE {table}_{from};
+                         INSERT INTO {table}_{to} SELECT * FROM {table}_{from}"
+                    ))?;
+                }
+            }
         }
         Ok(copy)
     }
 
-    fn offsets(&self) -> PathBuf {
-        self.0.join("offsets.dat")
+    /// Gives the offset the form that an engine reads, if it has another one.
+    fn hand_over(&self, to: Engine) -> Result<()> {
+        if self.stores == Stores::Tables {
+            return Ok(());
+        }
+        let path = self.folder.join("offsets.dat");
+        let is_debezium = fs::read(&path)?.starts_with(&[0xac, 0xed]);
+        match to {
+            Engine::Holdfast if is_debezium => {
+                let (key, offset) = read_debezium_offset(&path)?;
+                let key = Json::String(key);
+                let document =
+                    format!("{{\"holdfast_offsets\":1,\"offsets\":{{{key}:{offset}}}}}\n");
+                fs::write(&path, document)?;
+            }
+            Engine::Reference if !is_debezium => {
+                let stored = Json::parse(&fs::read_to_string(&path)?)?;
+                let offset = stored.get("offsets").map(Json::members);
+                let Some([(key, offset)]) = offset else {
+                    return Err(Failure::new(format!("not one offset: {stored}")));
+                };
+                fs::remove_file(&path)?;
+                write_debezium_offset(&path, key, &offset.to_string())?;
+            }
+            Engine::Holdfast | Engine::Reference => {}
+        }
+        Ok(())
     }
 
-    fn start(&self, server: &Server, engine: Engine, run: &str) -> Result<Process> {
-        let mut properties = Properties::new(server, &self.0);
+    fn start(&self, engine: Engine, run: &str, options: RunOptions) -> Result<Process> {
+        let mut properties = Properties::new(self.server, &self.folder);
         properties.set("database.include.list", format!("{DATABASE},{}", case::MARKER));
-        Process::start(engine, &properties, &self.0, run, RunOptions::default())
+        if self.stores == Stores::Tables {
+            properties.store_in_tables(self.server, STORES)?;
+            for (prefix, table) in
+                [("offset.storage", "offsets"), ("schema.history.internal", "history")]
+            {
+                properties
+                    .set(&format!("{prefix}.jdbc.table.name"), format!("{table}_{}", self.name));
+            }
+            // Debezium stores its snapshot while it keeps all others from writing.
+            properties.set("snapshot.locking.mode", "none");
+        }
+        Process::start(engine, &properties, &self.folder, run, options)
     }
 
     /// What comes from the stored offset up to a marker, normalised. An engine that has stopped in order has stored it.
-    fn read_to(
-        &self,
-        server: &Server,
-        engine: Engine,
-        run: &str,
-        marker: i64,
-    ) -> Result<Vec<Json>> {
-        let mut process = self.start(server, engine, run)?;
+    fn read_to(&self, engine: Engine, run: &str, marker: i64) -> Result<Vec<Json>> {
+        let mut process = self.start(engine, run, RunOptions::default())?;
         case::marker_row(&mut process, marker)?;
         process.stop()?;
         Ok(golden::live(&case::records_of_case(process.records())))

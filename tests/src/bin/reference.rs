@@ -6,13 +6,14 @@
 //!
 //! Exit code 1 when Holdfast differs from Debezium, a golden came out differently, or a header is wrong.
 //! `--without-holdfast` regenerates only. Without an option, `takeover` is run too: each engine goes on with the other's
-//! history.
+//! offset and history, in files and in tables, and in the middle of a transaction.
 
 use std::process::ExitCode;
 
 use holdfast_tests::case::{Case, Kind};
 use holdfast_tests::engine::Engine;
 use holdfast_tests::server::{Flavour, Options, Server, shared};
+use holdfast_tests::takeover::Stores;
 use holdfast_tests::{Failure, Result, golden, paths, takeover};
 
 /// Counts what was run.
@@ -69,11 +70,29 @@ fn main() -> Result<ExitCode> {
         }
     }
     if options.is_empty() && (names.is_empty() || names.iter().any(|name| name == "takeover")) {
-        let server = shared(&Options::mysql())?;
-        tally.note("takeover", takeover::both_ways(&server));
+        takeovers(&mut tally)?;
     }
     println!("reference result: {} passed, {} failed", tally.passed, tally.failed);
     Ok(if tally.failed == 0 && tally.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn takeovers(tally: &mut Tally) -> Result<()> {
+    use Engine::{Holdfast, Reference};
+    let servers =
+        [("with GTIDs", Options::mysql()), ("without GTIDs", Options::mysql().without_gtids())];
+    for (gtids, options) in servers {
+        let server = shared(&options)?;
+        for stores in [Stores::Files, Stores::Tables] {
+            let what = format!("takeover {stores:?} {gtids}").to_lowercase();
+            tally.note(&what, takeover::both_ways(&server, stores));
+            for engines in [[Reference, Holdfast, Reference], [Holdfast, Reference, Holdfast]] {
+                let names = engines.map(Engine::name).join(", ");
+                let outcome = takeover::in_a_transaction(&server, stores, engines);
+                tally.note(&format!("{what} in a transaction: {names}"), outcome);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn one_golden(case: &Case, engines: &[Engine]) -> Result<String> {
