@@ -49,12 +49,6 @@ impl Assembler {
             self.pass_statement(event, sql)?;
             return Ok(Step::Done);
         }
-        let verb = sql.get(..8).unwrap_or_default();
-        if verb.eq_ignore_ascii_case("REPLACE ") {
-            self.statement_change(event, query, sql)?;
-            self.statement_done(event)?;
-            return Ok(Step::Done);
-        }
         if std::mem::take(&mut self.ignore_statement) {
             self.statement_done(event)?;
             return Ok(Step::Done);

@@ -118,3 +118,23 @@ fn retries_end_where_the_configuration_says() {
     super::judge(status.code(), &log, 5, &[&format!("127.0.0.1:{port}"), "giving up"]);
     assert_eq!(log.matches("connecting again").count(), 3, "{log}");
 }
+
+#[test]
+fn rows_changed_by_a_logged_statement_stop_the_stream_whatever_the_statement_looks_like() {
+    let server = shared(&Options::mysql()).unwrap();
+    let statements = [
+        "INSERT INTO err_words.t VALUES (9)",
+        "REPLACE err_words.t VALUES (9)",
+        "REPLACE INTO err_words.t VALUES (9)",
+        "/* lead */ REPLACE INTO err_words.t VALUES (9)",
+    ];
+    for statement in statements {
+        let stage = Stage::stored(&server, "err_words");
+        stage.sql(&format!(
+            "SET SESSION binlog_format = 'STATEMENT'; {statement}; SET SESSION binlog_format = 'ROW'"
+        ));
+        let process =
+            stage.fails(3, &["err_words.t", "logged as a STATEMENT", "binlog_format=ROW"]);
+        assert_eq!(ids(process.records()), [] as [i64; 0], "{statement}");
+    }
+}
