@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release -p holdfast-benches --bin instructions             # compares with benches/instructions.txt
 //! cargo run --release -p holdfast-benches --bin instructions -- --write  # writes it
+//! valgrind --tool=callgrind target/release/instructions --own final FILE 3         # FILE from --corpus narrow FILE
 //! ```
 //!
 //! Needs `valgrind` on the PATH; says so and ends with 2 without it. Ends with 1 when a count is more than 3 % above the
@@ -32,9 +33,10 @@ fn main() -> ExitCode {
     let arguments = std::env::args().skip(1).collect::<Vec<_>>();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["--own", work, path, passes] => own(work, path, passes).map(|()| ExitCode::SUCCESS),
+        ["--corpus", name, path] => write_corpus(name, path).map(|()| ExitCode::SUCCESS),
         [] => compare(false),
         ["--write"] => compare(true),
-        _ => Err("usage: instructions [--write]".into()),
+        _ => Err("usage: instructions [--write | --corpus NAME FILE]".into()),
     };
     result.unwrap_or_else(|error| {
         eprintln!("instructions: {error}");
@@ -49,6 +51,12 @@ fn own(work: &str, path: &str, passes: &str) -> Result<(), Box<dyn Error>> {
         std::hint::black_box(decode::run(File::open(path)?, *work)?);
     }
     Ok(())
+}
+
+/// Writes a corpus, for a profiler.
+fn write_corpus(name: &str, path: &str) -> Result<(), Box<dyn Error>> {
+    let corpus = corpus::by_name(name, SIZE).ok_or("no such corpus")?;
+    Ok(std::fs::write(path, &corpus.bytes)?)
 }
 
 fn compare(is_written: bool) -> Result<ExitCode, Box<dyn Error>> {

@@ -35,6 +35,7 @@
 
 use std::fmt;
 
+use zstd::bulk::Decompressor;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use crate::error::{Error, EventContext};
@@ -107,12 +108,15 @@ impl<'a> TransactionPayload<'a> {
 
 /// Takes compressed transactions apart, one after the other.
 ///
-/// Holds the compressed bytes of one transaction and a window of its decompressed events, never all of them: memory is
-/// bounded by the payload event and by the limit for one event inside it. Context and buffers are used again.
+/// A transaction that fits the window is decompressed at once. Of a larger one the reader holds the compressed bytes and
+/// a window of the decompressed events: memory is bounded by the payload event and by the limit for one event inside it.
+/// Contexts and buffers are used again.
 pub struct PayloadReader {
     /// Most bytes that one event inside a transaction may have.
     max_event_size: usize,
-    /// Made for the first compressed transaction.
+    /// For transactions that fit the window. Made for the first of them.
+    at_once: Option<Decompressor<'static>>,
+    /// For larger ones. Made for the first of them.
     decoder: Option<Decoder<'static>>,
     compression: PayloadCompression,
     input: Vec<u8>,
@@ -150,6 +154,7 @@ impl PayloadReader {
     pub const fn new(max_event_size: usize) -> Self {
         Self {
             max_event_size,
+            at_once: None,
             decoder: None,
             compression: PayloadCompression::None,
             input: Vec::new(),
@@ -195,10 +200,13 @@ impl PayloadReader {
             self.window = Vec::new();
         }
         self.input.clear();
-        self.input.extend_from_slice(payload.payload);
         (self.taken, self.start, self.end) = (0, 0, 0);
         self.left = payload.uncompressed_size;
         self.compression = payload.compression;
+        if self.decompress_at_once(payload)? {
+            return Ok(());
+        }
+        self.input.extend_from_slice(payload.payload);
         if payload.compression == PayloadCompression::Zstd {
             match &mut self.decoder {
                 Some(decoder) => decoder.reinit().map_err(Failure::Decompress)?,
@@ -206,6 +214,29 @@ impl PayloadReader {
             }
         }
         Ok(())
+    }
+
+    /// Decompresses a transaction that fits the window. False for one that does not, and for a damaged one, whose events
+    /// before the damage are read as those of a large one.
+    fn decompress_at_once(&mut self, payload: &TransactionPayload<'_>) -> Result<bool, Failure> {
+        let size = match usize::try_from(payload.uncompressed_size) {
+            Ok(size @ ..=WINDOW) if payload.compression == PayloadCompression::Zstd => size,
+            _ => return Ok(false),
+        };
+        if self.window.len() < WINDOW {
+            self.window.resize(WINDOW, 0);
+        }
+        let decompressor = match &mut self.at_once {
+            Some(decompressor) => decompressor,
+            empty => empty.insert(Decompressor::new().map_err(Failure::Decompress)?),
+        };
+        let Some(window) = self.window.get_mut(..size) else { return Ok(false) };
+        if !matches!(decompressor.decompress_to_buffer(payload.payload, window), Ok(found) if found == size)
+        {
+            return Ok(false);
+        }
+        (self.end, self.left) = (size, 0);
+        Ok(true)
     }
 
     /// The next event of the transaction, from its common header on and without a checksum. Nothing at the end.

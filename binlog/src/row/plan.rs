@@ -2,7 +2,8 @@
 
 use super::reader::{RowSink, Side};
 use crate::value::{
-    Compressed, Date, DateTime, Decimal, JsonBinary, Time, Timestamp, Value, decimal::packed_len,
+    Compressed, Date, DateTime, Decimal, JsonBinary, Time, Timestamp, Value,
+    decimal::{packed_len, small_unscaled},
 };
 use crate::wire::{Cursor, DecodeError};
 
@@ -331,9 +332,18 @@ impl Step {
                 sink.value(side, column, Value::Double(f64::from_le_bytes(cursor.array("double")?)))
             }
             Op::Decimal { precision, scale, len } => {
-                let bytes = Decimal::read_packed(cursor, precision, scale, len)?;
-                let decimal = Decimal::Packed { bytes, precision, scale };
-                sink.value(side, column, Value::Decimal(decimal));
+                let bytes = cursor.take(len.into(), "decimal")?;
+                // A whole decimal in a `Result` would go through memory.
+                match small_unscaled(bytes, precision, scale) {
+                    Some(number) => {
+                        let decimal = Decimal::number(number.into(), scale);
+                        sink.value(side, column, Value::Decimal(decimal));
+                    }
+                    None => {
+                        let decimal = Decimal::read_long(bytes, precision, scale)?;
+                        sink.value(side, column, Value::Decimal(decimal));
+                    }
+                }
             }
             Op::Bit { len, last } => {
                 let bytes = cursor.take(len.into(), "bit")?;

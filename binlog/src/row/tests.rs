@@ -68,8 +68,9 @@ fn every_type_reads_its_bytes_and_none_of_their_prefixes() {
     };
     let time = |micros, fsp| Value::Time(Time { micros, fsp });
     let timestamp = |micro, fsp| Value::Timestamp(Timestamp { seconds: 258, micro, fsp });
-    let decimal =
-        |bytes, precision, scale| Value::Decimal(Decimal::Packed { bytes, precision, scale });
+    let decimal = |number, scale| {
+        Value::Decimal(Decimal::Number { unscaled: crate::value::Unscaled::new(number), scale })
+    };
     let compressed = |bytes| Value::Compressed(crate::value::Compressed(bytes));
     let long = [&[0x2c, 0x01][..], &[b'x'; 300]].concat();
     let table: &[(u8, &[u8], &[u8], Value<'_>)] = &[
@@ -80,7 +81,7 @@ fn every_type_reads_its_bytes_and_none_of_their_prefixes() {
         (8, &[], &[1, 0, 0, 0, 0, 0, 0, 0x80], Value::Int64(1 << 63 | 1)),
         (4, &[4], &1.5_f32.to_le_bytes(), Value::Float(1.5)),
         (5, &[8], &(-0.25_f64).to_le_bytes(), Value::Double(-0.25)),
-        (246, &[5, 2], &[0x7c, 0x18, 0x9c], decimal(&[0x7c, 0x18, 0x9c], 5, 2)),
+        (246, &[5, 2], &[0x7c, 0x18, 0x9c], decimal(-99_999, 2)),
         (16, &[1, 0], &[1], Value::Bit(&[1])),
         (16, &[1, 2], &[1, 2, 3], Value::Bit(&[1, 2, 3])),
         (16, &[0, 8], &[0xff; 8], Value::Bit(&[0xff; 8])),

@@ -1,5 +1,8 @@
-//! DECIMAL: the packed digits of the wire, or the text of a query.
+//! DECIMAL: its number, its packed digits where that is too large, or the text of a query.
 
+use std::fmt;
+
+use super::digits::write_scaled;
 use crate::wire::{Cursor, DecodeError};
 
 /// Most digits a DECIMAL has.
@@ -26,7 +29,12 @@ const FULL: u64 = 1_000_000_000;
 const POWERS: [u32; 10] =
     [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 
-/// A DECIMAL value with its declared precision and scale.
+/// Most digits that every number of 128 bits and a sign has room for.
+const MAX_NUMBER_DIGITS: u8 = 38;
+
+/// A DECIMAL value with its declared scale.
+///
+/// A value of a column with at most 38 digits is decoded to its number at once; a longer one keeps its digits.
 ///
 /// The packed form (MySQL, `strings/decimal.cc`, `decimal2bin`): the digits before the point are cut into groups of
 /// nine from the point to the left, those after it from the point to the right; each group is a big-endian number of
@@ -34,7 +42,14 @@ const POWERS: [u32; 10] =
 /// negative one has every bit flipped. Decoding checks that no group exceeds its digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decimal<'a> {
-    /// The packed big-endian form of rows events, 9 digits in 4 bytes, sign in the top bit.
+    /// The number without its point.
+    Number {
+        /// The number: `-999.99` is -99999.
+        unscaled: Unscaled,
+        /// Digits after the point, 0 to 30.
+        scale: u8,
+    },
+    /// The packed big-endian form of rows events, 9 digits in 4 bytes, sign in the top bit: more than 38 digits.
     Packed {
         /// The packed bytes, of the length that precision and scale give.
         bytes: &'a [u8],
@@ -47,6 +62,32 @@ pub enum Decimal<'a> {
     Text(&'a [u8]),
 }
 
+/// A number of 128 bits with its sign, in bytes: it needs no alignment, which would make every value larger.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Unscaled([u8; 16]);
+
+impl Unscaled {
+    /// Keeps a number.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(number: i128) -> Self {
+        Self(number.to_ne_bytes())
+    }
+
+    /// The number.
+    #[inline(always)]
+    #[must_use]
+    pub const fn get(self) -> i128 {
+        i128::from_ne_bytes(self.0)
+    }
+}
+
+impl fmt::Debug for Unscaled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
 impl<'a> Decimal<'a> {
     /// Takes the packed form and checks its digits. `len` is [`packed_len`] of precision and scale.
     #[inline]
@@ -56,22 +97,40 @@ impl<'a> Decimal<'a> {
         scale: u8,
         len: u8,
     ) -> Result<Self, DecodeError> {
-        let bytes = Self::read_packed(cursor, precision, scale, len)?;
-        Ok(Self::Packed { bytes, precision, scale })
-    }
-
-    /// As [`Self::read`], the bytes alone: a whole decimal in a `Result` would go through memory.
-    #[inline(always)]
-    pub(crate) fn read_packed(
-        cursor: &mut Cursor<'a>,
-        precision: u8,
-        scale: u8,
-        len: u8,
-    ) -> Result<&'a [u8], DecodeError> {
         let bytes = cursor.take(len.into(), "decimal")?;
         match small_unscaled(bytes, precision, scale) {
-            Some(_) => Ok(bytes),
-            None => check_groups(bytes, precision, scale).map(|()| bytes),
+            Some(number) => Ok(Self::number(number.into(), scale)),
+            None => Self::read_long(bytes, precision, scale),
+        }
+    }
+
+    /// A value as its number.
+    #[inline(always)]
+    pub(crate) const fn number(number: i128, scale: u8) -> Self {
+        Self::Number { unscaled: Unscaled::new(number), scale }
+    }
+
+    /// Takes a number of more than 8 bytes, or says what is wrong with a shorter one.
+    #[inline(never)]
+    pub(crate) fn read_long(
+        bytes: &'a [u8],
+        precision: u8,
+        scale: u8,
+    ) -> Result<Self, DecodeError> {
+        let mut size: u128 = 0;
+        for (value, digits) in Groups::new(bytes, precision, scale) {
+            let power = power(digits);
+            if value >= power {
+                return Err(DecodeError::Invalid { field: "decimal digits", value: value.into() });
+            }
+            // Wraps only above 38 digits, where it is not used.
+            size = size.wrapping_mul(power.into()).wrapping_add(value.into());
+        }
+        match i128::try_from(size) {
+            Ok(size) if precision <= MAX_NUMBER_DIGITS => {
+                Ok(Self::number(if packed_sign(bytes) { -size } else { size }, scale))
+            }
+            _ => Ok(Self::Packed { bytes, precision, scale }),
         }
     }
 
@@ -95,6 +154,7 @@ impl<'a> Decimal<'a> {
     #[must_use]
     pub fn is_zero(&self) -> bool {
         match *self {
+            Self::Number { unscaled, .. } => unscaled.get() == 0,
             Self::Packed { bytes, precision, scale } => {
                 Groups::new(bytes, precision, scale).all(|(value, _)| value == 0)
             }
@@ -106,6 +166,7 @@ impl<'a> Decimal<'a> {
     #[must_use]
     pub fn is_negative(&self) -> bool {
         let sign = match *self {
+            Self::Number { unscaled, .. } => return unscaled.get() < 0,
             Self::Packed { bytes, .. } => packed_sign(bytes),
             Self::Text(text) => text.first() == Some(&b'-'),
         };
@@ -118,14 +179,8 @@ impl<'a> Decimal<'a> {
     #[must_use]
     pub fn to_i128(&self) -> Option<i128> {
         match *self {
-            Self::Packed { bytes, precision, scale } => {
-                match small_unscaled(bytes, precision, scale) {
-                    Some(small) => {
-                        Some(if packed_sign(bytes) { -i128::from(small) } else { small.into() })
-                    }
-                    None => large_unscaled(bytes, precision, scale),
-                }
-            }
+            Self::Number { unscaled, .. } => Some(unscaled.get()),
+            Self::Packed { bytes, precision, scale } => packed_unscaled(bytes, precision, scale),
             Self::Text(text) => text_unscaled(text),
         }
     }
@@ -134,6 +189,10 @@ impl<'a> Decimal<'a> {
     /// no minus before a zero. Text of a query is appended as it is.
     pub fn write_text(&self, out: &mut Vec<u8>) {
         let (bytes, precision, scale) = match *self {
+            Self::Number { unscaled, scale } => {
+                let number = unscaled.get();
+                return write_scaled(number < 0, number.unsigned_abs(), scale, out);
+            }
             Self::Packed { bytes, precision, scale } => (bytes, precision, scale),
             Self::Text(text) => return out.extend_from_slice(text),
         };
@@ -181,6 +240,8 @@ impl<'a> Decimal<'a> {
         // 65 digits take 216 bits; the top limb of eight stays free for the sign.
         let mut limbs = Limbs::default();
         let negative = match *self {
+            // Not met: a number is written above.
+            Self::Number { unscaled, .. } => unscaled.get() < 0,
             Self::Packed { bytes, precision, scale } => {
                 for (value, digits) in Groups::new(bytes, precision, scale) {
                     limbs.push(power(digits), value)?;
@@ -225,21 +286,10 @@ fn checked_len(precision: u8, max_precision: u8, scale: u8) -> Result<u8, Decode
     Ok(side(precision - scale) + side(scale))
 }
 
-/// Checks that no group exceeds its digits: for numbers above 8 bytes, and to name what is wrong.
-#[inline(never)]
-fn check_groups(bytes: &[u8], precision: u8, scale: u8) -> Result<(), DecodeError> {
-    match Groups::new(bytes, precision, scale).find(|(value, digits)| *value >= power(*digits)) {
-        None => Ok(()),
-        Some((value, _)) => {
-            Err(DecodeError::Invalid { field: "decimal digits", value: value.into() })
-        }
-    }
-}
-
-/// The unscaled size of a number of at most 8 bytes (18 digits), read as one integer and taken apart from the right.
-/// `None` for a longer one and for bad digits.
+/// The unscaled number of at most 8 bytes (18 digits), read as one integer and taken apart from the right. `None` for a
+/// longer one and for bad digits.
 #[inline(always)]
-fn small_unscaled(bytes: &[u8], precision: u8, scale: u8) -> Option<u64> {
+pub(crate) fn small_unscaled(bytes: &[u8], precision: u8, scale: u8) -> Option<i64> {
     let mut packed = match bytes {
         [] => return None,
         [a] => u64::from(*a),
@@ -254,11 +304,11 @@ fn small_unscaled(bytes: &[u8], precision: u8, scale: u8) -> Option<u64> {
         }
     };
     let bits = 8 * bytes.len();
-    let sign = 1 << (bits - 1);
-    if packed & sign == 0 {
-        packed = !packed & (u64::MAX >> (64 - bits));
-    }
-    packed &= !sign;
+    let sign = 1_u64 << (bits - 1);
+    // All bits set for a negative number.
+    let mask = if packed & sign == 0 { u64::MAX } else { 0 };
+    packed = (packed ^ mask) & (sign - 1);
+    let signed = |size: u64| (size ^ mask).wrapping_sub(mask).cast_signed();
 
     // From the right: an incomplete group after the point, full groups, an incomplete one before it. Two full groups
     // fill the 8 bytes.
@@ -272,18 +322,21 @@ fn small_unscaled(bytes: &[u8], precision: u8, scale: u8) -> Option<u64> {
         0 => (1, 0, packed),
         1 => (FULL, low, packed >> 32),
         // The upper of the two takes the place of the first group.
-        2 => return (packed >> 32 < FULL && low < FULL).then(|| (packed >> 32) * FULL + low),
+        2 => {
+            let valid = packed >> 32 < FULL && low < FULL;
+            return valid.then(|| signed((packed >> 32) * FULL + low));
+        }
         _ => return None,
     };
     let last_limit = u64::from(power(last));
     let valid =
         last_value < last_limit && full_value < full && first_value < u64::from(power(first));
-    valid.then(|| (first_value * full + full_value) * last_limit + last_value)
+    valid.then(|| signed((first_value * full + full_value) * last_limit + last_value))
 }
 
 /// The unscaled number of packed digits of any length.
 #[inline(never)]
-fn large_unscaled(bytes: &[u8], precision: u8, scale: u8) -> Option<i128> {
+fn packed_unscaled(bytes: &[u8], precision: u8, scale: u8) -> Option<i128> {
     let size = Groups::new(bytes, precision, scale).try_fold(0, |sum: i128, (value, digits)| {
         sum.checked_mul(power(digits).into())?.checked_add(value.into())
     })?;

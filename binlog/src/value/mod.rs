@@ -6,11 +6,12 @@
 
 mod compressed;
 pub(crate) mod decimal;
+mod digits;
 mod json;
 mod temporal;
 
 pub use compressed::Compressed;
-pub use decimal::Decimal;
+pub use decimal::{Decimal, Unscaled};
 pub use json::{JsonBinary, JsonDiffs, JsonError, JsonStyle};
 pub use temporal::{Date, DateTime, Time, Timestamp};
 

@@ -48,15 +48,19 @@ impl Date {
     #[inline]
     #[must_use]
     pub fn days_since_epoch(self) -> Option<i64> {
-        if self.day == 0 || self.day > days_in_month(self.year, self.month) {
+        // Which days a month has is asked for its last ones only.
+        let is_last_days = self.day > 28 && self.day > days_in_month(self.year, self.month);
+        if self.day == 0 || self.month == 0 || self.month > 12 || is_last_days {
             return None;
         }
         // The year is counted from March, so that the leap day is its last; 400 years more keep it above zero.
-        let shifted = self.month < 3;
-        let year = u32::from(self.year) + 400 - u32::from(shifted);
-        let month = (u32::from(self.month) + 9) % 12;
-        let day_of_year = (153 * month + 2) / 5 + u32::from(self.day) - 1;
-        let days = 365 * year + year / 4 - year / 100 + year / 400 + day_of_year;
+        let is_shifted = u32::from(self.month < 3);
+        let year = u32::from(self.year) + 400 - is_shifted;
+        let century = year / 100;
+        // The line that goes through the lengths of the months from March (3) to February (14).
+        let month = u32::from(self.month) + 12 * is_shifted;
+        let day_of_year = (979 * month - 2919) / 32 + u32::from(self.day) - 1;
+        let days = 1461 * year / 4 - century + century / 4 + day_of_year;
         Some(i64::from(days) - (719_468 + 146_097))
     }
 }
@@ -279,6 +283,7 @@ fn micros(fraction: u64, unit: u64, field: &'static str) -> Result<u32, DecodeEr
 }
 
 /// Days of a month, 0 for a month that does not exist.
+#[inline(never)]
 fn days_in_month(year: u16, month: u8) -> u8 {
     match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,

@@ -83,7 +83,7 @@ pub(crate) fn write_text(
     scale: u8,
     out: &mut Vec<u8>,
 ) -> Result<(), ConvertFailure> {
-    if matches!(value, Decimal::Packed { scale: stored, .. } if stored == scale) {
+    if stored_scale(value) == Some(scale) {
         value.write_text(out);
         return Ok(());
     }
@@ -103,7 +103,7 @@ pub(crate) fn double(value: Decimal<'_>) -> Result<f64, ConvertFailure> {
     let mut out = Vec::new();
     let text = match value {
         Decimal::Text(text) => text,
-        Decimal::Packed { .. } => {
+        Decimal::Number { .. } | Decimal::Packed { .. } => {
             value.write_text(&mut out);
             &out
         }
@@ -117,9 +117,14 @@ pub(crate) fn double(value: Decimal<'_>) -> Result<f64, ConvertFailure> {
 
 /// The unscaled number where the value has this scale already and 128 bits hold it.
 fn small(value: Decimal<'_>, scale: u8) -> Option<i128> {
+    if stored_scale(value) == Some(scale) { value.to_i128() } else { None }
+}
+
+/// The scale that a value of rows events has.
+const fn stored_scale(value: Decimal<'_>) -> Option<u8> {
     match value {
-        Decimal::Packed { scale: stored, .. } if stored == scale => value.to_i128(),
-        Decimal::Packed { .. } | Decimal::Text(_) => None,
+        Decimal::Number { scale, .. } | Decimal::Packed { scale, .. } => Some(scale),
+        Decimal::Text(_) => None,
     }
 }
 
@@ -153,7 +158,7 @@ impl Digits {
     fn of(value: Decimal<'_>) -> Result<Self, ConvertFailure> {
         match value {
             Decimal::Text(text) => Self::parse(text),
-            Decimal::Packed { .. } => {
+            Decimal::Number { .. } | Decimal::Packed { .. } => {
                 let mut text = Vec::new();
                 value.write_text(&mut text);
                 Self::parse(&text)

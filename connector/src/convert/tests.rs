@@ -4,7 +4,9 @@ use super::*;
 use crate::convert::table::{ColumnSelection, FieldNaming, TableConverter};
 use crate::topic::NameAdjustment;
 use holdfast_binlog::Value;
-use holdfast_binlog::value::{Compressed, Date, DateTime, Decimal, JsonBinary, Time, Timestamp};
+use holdfast_binlog::value::{
+    Compressed, Date, DateTime, Decimal, JsonBinary, Time, Timestamp, Unscaled,
+};
 use holdfast_history::schema::{Column, JdbcType};
 use holdfast_history::schema::{DefaultValue, Table, TableId};
 use proptest::prelude::*;
@@ -89,7 +91,7 @@ fn decimals_follow_their_mode() {
             assert_eq!(print(&column, &options, value, Stream), json);
         }
     }
-    let packed = Decimal::Packed { bytes: &[0x7c, 0x18, 0x9c], precision: 5, scale: 2 };
+    let packed = Decimal::Number { unscaled: Unscaled::new(-99_999), scale: 2 };
     for (scale, json) in [(2, r#""/nlh""#), (3, r#""8L3K""#)] {
         let column = Column { length: Some(6), scale: Some(scale), ..column("DECIMAL") };
         check(&column, Value::Decimal(packed), [json, json]);

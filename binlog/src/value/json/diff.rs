@@ -161,13 +161,13 @@ impl<'a> Node<'a> {
         *budget = budget
             .checked_sub(container.header_len())
             .ok_or(DecodeError::Unsupported { what: "json with parts that overlap" })?;
+        let mut entries = container.entries();
         let indexes = 0..container.count();
         *self = if container.is_object {
-            let member =
-                |index| Ok((container.key(index)?.into(), Self::Value(container.value(index)?)));
+            let member = |_| Ok((entries.key()?.into(), Self::Value(entries.value()?)));
             Self::Object(indexes.map(member).collect::<Result<_, DecodeError>>()?)
         } else {
-            let element = |index| container.value(index).map(Self::Value);
+            let element = |_| entries.value().map(Self::Value);
             Self::Array(indexes.map(element).collect::<Result<_, _>>()?)
         };
         Ok(())

@@ -40,6 +40,8 @@ pub(super) struct Container<'a> {
     /// From the count field to the end of the container.
     bytes: &'a [u8],
     count: usize,
+    /// Bytes of count, size and entries.
+    header_len: usize,
 }
 
 mod kind {
@@ -67,6 +69,7 @@ pub(super) fn root(document: &[u8]) -> Result<Json<'_>, DecodeError> {
 }
 
 /// Reads a value of a type at the start of `bytes`.
+#[inline]
 fn value(kind: u8, bytes: &[u8]) -> Result<Json<'_>, DecodeError> {
     let mut cursor = Cursor::new(bytes);
     Ok(match kind {
@@ -105,8 +108,20 @@ fn literal<'a>(byte: u8) -> Result<Json<'a>, DecodeError> {
 }
 
 /// Reads a length of 1 to 5 bytes, 7 bits each from the least significant; the top bit says that more follow.
+#[inline]
 fn variable_length(cursor: &mut Cursor<'_>) -> Result<usize, DecodeError> {
-    const FIELD: &str = "json length";
+    let mut short = *cursor;
+    match short.u8(LENGTH)? {
+        byte @ ..0x80 => {
+            *cursor = short;
+            Ok(byte.into())
+        }
+        _ => longer_length(cursor),
+    }
+}
+
+fn longer_length(cursor: &mut Cursor<'_>) -> Result<usize, DecodeError> {
+    const FIELD: &str = LENGTH;
     let mut len: u64 = 0;
     for shift in [0, 7, 14, 21, 28] {
         let byte = cursor.u8(FIELD)?;
@@ -119,17 +134,22 @@ fn variable_length(cursor: &mut Cursor<'_>) -> Result<usize, DecodeError> {
     Err(DecodeError::Invalid { field: FIELD, value: len })
 }
 
+const LENGTH: &str = "json length";
+
 impl<'a> Container<'a> {
+    #[inline]
     fn parse(bytes: &'a [u8], is_object: bool, large: bool) -> Result<Self, DecodeError> {
         let mut cursor = Cursor::new(bytes);
         let count = read_offset(&mut cursor, large, "json element count")?;
         let size = read_offset(&mut cursor, large, "json container size")?;
         let bytes = Cursor::new(bytes).take(size, "json container")?;
-        let this = Self { is_object, large, bytes, count };
-        if this.header_len() > size {
+        let mut this = Self { is_object, large, bytes, count, header_len: 0 };
+        let entries = count.saturating_mul(this.key_entry() + this.value_entry());
+        this.header_len = entries.saturating_add(2 * this.width());
+        if this.header_len > size {
             return Err(DecodeError::Truncated {
                 field: "json container",
-                needed: this.header_len() as u64,
+                needed: this.header_len as u64,
                 left: size as u64,
             });
         }
@@ -143,33 +163,17 @@ impl<'a> Container<'a> {
 
     /// Bytes of count, size and entries.
     pub(super) const fn header_len(&self) -> usize {
-        let entries = self.count.saturating_mul(self.key_entry() + self.value_entry());
-        entries.saturating_add(2 * self.width())
+        self.header_len
     }
 
-    /// The key of a member.
-    pub(super) fn key(&self, index: usize) -> Result<&'a [u8], DecodeError> {
-        let mut entry = self.at(2 * self.width() + index * self.key_entry(), "json key entry")?;
-        let offset = read_offset(&mut entry, self.large, "json key entry")?;
-        let len = entry.u16_le("json key entry")?;
-        self.outside_header(offset, "json key")?.take(len.into(), "json key")
-    }
-
-    /// An element or the value of a member.
-    pub(super) fn value(&self, index: usize) -> Result<Json<'a>, DecodeError> {
-        let entries = 2 * self.width() + self.count * self.key_entry();
-        let mut entry = self.at(entries + index * self.value_entry(), "json value entry")?;
-        let kind = entry.u8("json value entry")?;
-        let inline = match kind {
-            kind::LITERAL | kind::INT16 | kind::UINT16 => true,
-            kind::INT32 | kind::UINT32 => self.large,
-            _ => false,
-        };
-        if inline {
-            return value(kind, entry.take(self.width(), "json value entry")?);
-        }
-        let offset = read_offset(&mut entry, self.large, "json value entry")?;
-        value(kind, self.outside_header(offset, "json value")?.rest())
+    /// The members or elements, in stored order.
+    #[inline]
+    pub(super) fn entries(&self) -> Entries<'a> {
+        let header = self.bytes.get(..self.header_len).unwrap_or_default();
+        let header = header.get(2 * self.width()..).unwrap_or_default();
+        let (keys, values) =
+            header.split_at_checked(self.count * self.key_entry()).unwrap_or_default();
+        Entries { container: *self, keys: Cursor::new(keys), values: Cursor::new(values) }
     }
 
     const fn width(&self) -> usize {
@@ -184,25 +188,60 @@ impl<'a> Container<'a> {
         1 + self.width()
     }
 
-    /// A cursor at an offset that may be the end, but not in the header.
-    fn outside_header(
-        &self,
-        offset: usize,
-        field: &'static str,
-    ) -> Result<Cursor<'a>, DecodeError> {
-        if offset < self.header_len() {
-            return Err(DecodeError::Invalid { field, value: offset as u64 });
+    /// The bytes from an offset on, which may be the end, but not in the header.
+    #[inline]
+    fn outside_header(&self, offset: usize, field: &'static str) -> Result<&'a [u8], DecodeError> {
+        match self.bytes.get(offset..) {
+            Some(bytes) if offset >= self.header_len => Ok(bytes),
+            Some(_) => Err(DecodeError::Invalid { field, value: offset as u64 }),
+            None => Err(DecodeError::Truncated {
+                field,
+                needed: offset as u64,
+                left: self.bytes.len() as u64,
+            }),
         }
-        self.at(offset, field)
-    }
-
-    fn at(&self, offset: usize, field: &'static str) -> Result<Cursor<'a>, DecodeError> {
-        let mut cursor = Cursor::new(self.bytes);
-        cursor.take(offset, field)?;
-        Ok(cursor)
     }
 }
 
+/// The members or elements of a container, one after the other.
+#[derive(Debug)]
+pub(super) struct Entries<'a> {
+    container: Container<'a>,
+    keys: Cursor<'a>,
+    values: Cursor<'a>,
+}
+
+impl<'a> Entries<'a> {
+    /// The key of the next member, before its value.
+    #[inline]
+    pub(super) fn key(&mut self) -> Result<&'a [u8], DecodeError> {
+        let offset = read_offset(&mut self.keys, self.container.large, "json key entry")?;
+        let len = self.keys.u16_le("json key entry")?;
+        let from = self.container.outside_header(offset, "json key")?;
+        Cursor::new(from).take(len.into(), "json key")
+    }
+
+    /// The next element, or the value of the next member.
+    #[inline]
+    pub(super) fn value(&mut self) -> Result<Json<'a>, DecodeError> {
+        let large = self.container.large;
+        let kind = self.values.u8("json value entry")?;
+        let is_inline = match kind {
+            kind::LITERAL | kind::INT16 | kind::UINT16 => true,
+            kind::INT32 | kind::UINT32 => large,
+            _ => false,
+        };
+        let bytes = if is_inline {
+            self.values.take(self.container.width(), "json value entry")?
+        } else {
+            let offset = read_offset(&mut self.values, large, "json value entry")?;
+            self.container.outside_header(offset, "json value")?
+        };
+        value(kind, bytes)
+    }
+}
+
+#[inline]
 fn read_offset(
     cursor: &mut Cursor<'_>,
     large: bool,
