@@ -22,7 +22,32 @@ pub(crate) struct Committer {
     mariadb: bool,
     /// Held while writing, so that two writes never overtake each other.
     written: Mutex<Written>,
+    pub(crate) counts: CommitCounts,
+}
+
+/// What became of offsets.
+#[derive(Debug, Default)]
+pub(crate) struct CommitCounts {
+    commits: AtomicU64,
+    failures: AtomicU64,
     regressions: AtomicU64,
+}
+
+impl CommitCounts {
+    /// Offsets stored.
+    pub(crate) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+
+    /// Offsets that could not be stored.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Offsets that were refused, as they would have moved the stored one backwards.
+    pub(crate) fn regressions(&self) -> u64 {
+        self.regressions.load(Ordering::Relaxed)
+    }
 }
 
 /// What is stored.
@@ -46,7 +71,7 @@ impl Committer {
             key,
             mariadb,
             written: Mutex::new(Written { version: 0, offset: stored }),
-            regressions: AtomicU64::new(0),
+            counts: CommitCounts::default(),
         }
     }
 
@@ -74,7 +99,7 @@ impl Committer {
                 return Ok(());
             }
             if moves_back(stored, &offset, self.mariadb) {
-                self.regressions.fetch_add(1, Ordering::Relaxed);
+                self.counts.regressions.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(
                     stored = stored.to_json(),
                     refused = offset.to_json(),
@@ -84,7 +109,7 @@ impl Committer {
                 return Ok(());
             }
         }
-        self.offsets.store(&self.key, &offset).await?;
+        self.write(&offset).await?;
         *written = Written { version, offset: Some(offset) };
         Ok(())
     }
@@ -93,14 +118,17 @@ impl Committer {
     pub(crate) async fn store(&self, offset: &OffsetPoint) -> Result<(), OffsetStoreError> {
         let mut written = self.written.lock().await;
         let offset = offset.to_source_offset();
-        self.offsets.store(&self.key, &offset).await?;
+        self.write(&offset).await?;
         written.offset = Some(offset);
         Ok(())
     }
 
-    /// Offsets that were refused, as they would have moved the stored one backwards.
-    pub(crate) fn regressions(&self) -> u64 {
-        self.regressions.load(Ordering::Relaxed)
+    async fn write(&self, offset: &SourceOffset) -> Result<(), OffsetStoreError> {
+        let result = self.offsets.store(&self.key, offset).await;
+        let counts = &self.counts;
+        let counter = if result.is_ok() { &counts.commits } else { &counts.failures };
+        counter.fetch_add(1, Ordering::Relaxed);
+        result
     }
 }
 
@@ -259,7 +287,7 @@ mod tests {
             advance(file, pos);
             committer.commit().await.unwrap();
             let stored = recorder.0.lock().unwrap().len();
-            assert_eq!((stored, committer.regressions()), (writes, refused), "{file} {pos}");
+            assert_eq!((stored, committer.counts.regressions()), (writes, refused), "{file} {pos}");
         }
     }
 }

@@ -11,11 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use holdfast_history::offset::SourceOffset;
+use holdfast_snapshot::BinlogFileInfo;
 use tokio::sync::watch;
 
 use crate::ack::{AckCounts, SharedLedger};
 use crate::committer::Committer;
+use crate::config::Config;
 use crate::error::Error;
+use crate::metrics::Counters;
 use crate::offset::OffsetPoint;
 
 /// What an engine is doing.
@@ -60,6 +63,10 @@ pub struct Status {
     pub reconnects: u64,
     /// Acknowledgements that did nothing.
     pub acks: AckCounts,
+    /// Offsets stored.
+    pub offset_commits: u64,
+    /// Offsets that could not be stored, and were tried again.
+    pub offset_commit_failures: u64,
     /// Offsets that were not stored, as they would have moved the stored one backwards.
     pub offset_regressions: u64,
 }
@@ -70,6 +77,7 @@ pub struct Control {
     ledger: SharedLedger,
     committer: Arc<Committer>,
     signals: Arc<Signals>,
+    config: Arc<Config>,
 }
 
 impl fmt::Debug for Control {
@@ -79,8 +87,12 @@ impl fmt::Debug for Control {
 }
 
 impl Control {
-    pub(crate) fn new(committer: Arc<Committer>, signals: Arc<Signals>) -> Self {
-        Self { ledger: committer.ledger.clone(), committer, signals }
+    pub(crate) fn new(
+        committer: Arc<Committer>,
+        signals: Arc<Signals>,
+        config: Arc<Config>,
+    ) -> Self {
+        Self { ledger: committer.ledger.clone(), committer, signals, config }
     }
 
     /// Stops reading. What was read is still given out, also by an engine that is paused; then
@@ -152,6 +164,24 @@ impl Control {
         }
     }
 
+    /// Asks the server how many bytes of its binary logs are still to be read. `None` before streaming begins, and where
+    /// the server no longer has the file that is read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Snapshot`] when the server can't be asked.
+    pub async fn lag_bytes(&self) -> Result<Option<u64>, Error> {
+        let Some(position) = self.status().position else { return Ok(None) };
+        let mut conn =
+            holdfast_snapshot::connect(&crate::source::server_options(&self.config)).await?;
+        let files = holdfast_snapshot::binlog_files(&mut conn).await?;
+        let lag = bytes_after(&files, &position.file, position.pos);
+        if let Some(bytes) = lag {
+            crate::metrics::lag_bytes(&self.config.topic_prefix, bytes);
+        }
+        Ok(lag)
+    }
+
     /// What the engine says of itself.
     #[must_use]
     pub fn status(&self) -> Status {
@@ -171,7 +201,9 @@ impl Control {
             queued_bytes: self.signals.queued_bytes.load(Ordering::Relaxed),
             reconnects: progress.reconnects,
             acks,
-            offset_regressions: self.committer.regressions(),
+            offset_commits: self.committer.counts.commits(),
+            offset_commit_failures: self.committer.counts.failures(),
+            offset_regressions: self.committer.counts.regressions(),
         }
     }
 
@@ -179,9 +211,20 @@ impl Control {
         &self.signals
     }
 
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
     pub(crate) const fn ledger(&self) -> &SharedLedger {
         &self.ledger
     }
+}
+
+/// Bytes of `files` after a place in one of them.
+fn bytes_after(files: &[BinlogFileInfo], file: &str, pos: u64) -> Option<u64> {
+    let mut rest = files.iter().skip_while(|info| info.name != file);
+    let first = rest.next()?.size.saturating_sub(pos);
+    Some(rest.fold(first, |sum, info| sum.saturating_add(info.size)))
 }
 
 /// What the holders of [`Control`] want.
@@ -262,6 +305,7 @@ pub(crate) struct Signals {
     state: watch::Sender<EngineState>,
     progress: Mutex<Progress>,
     queued_bytes: AtomicU64,
+    pub(crate) counters: Counters,
 }
 
 impl Signals {
@@ -271,6 +315,7 @@ impl Signals {
             state: watch::Sender::new(EngineState::Starting),
             progress: Mutex::default(),
             queued_bytes: AtomicU64::new(0),
+            counters: Counters::default(),
         }
     }
 
@@ -342,5 +387,25 @@ impl Signals {
 
     pub(crate) fn taken(&self, bytes: usize) {
         self.queued_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lag_in_bytes_goes_to_the_end_of_the_last_file() {
+        let files: Vec<BinlogFileInfo> = [("b.000009", 100), ("b.000010", 200), ("b.000011", 7)]
+            .map(|(name, size)| BinlogFileInfo { name: name.to_owned(), size })
+            .into();
+        for (file, pos, lag) in [
+            ("b.000009", 4, Some(303)),
+            ("b.000011", 7, Some(0)),
+            ("b.000011", 9, Some(0)),
+            ("b.000008", 4, None),
+        ] {
+            assert_eq!(bytes_after(&files, file, pos), lag, "{file} {pos}");
+        }
     }
 }

@@ -21,6 +21,7 @@ use crate::committer::{Committer, commit_forever};
 use crate::config::Config;
 use crate::control::{Control, EngineState, Signals, Wanted};
 use crate::error::Error;
+use crate::metrics::{publish, publish_forever};
 use crate::offset_store::{OffsetKey, OffsetStore};
 use crate::source::{Delivery, Source};
 use crate::stores::{open_history, open_offsets};
@@ -101,7 +102,8 @@ impl EngineBuilder {
         );
         tasks.spawn(source.run());
         tasks.spawn(commit_forever(Arc::clone(&committer), config.offsets.flush_interval));
-        let control = Control::new(committer, signals);
+        let control = Control::new(committer, signals, config);
+        tasks.spawn(publish_forever(control.clone()));
         Ok(Engine { batches, control, tasks, pace: Pace::new(), given_out: 0 })
     }
 }
@@ -204,6 +206,7 @@ impl Engine {
         }
         let committed = self.control.flush().await;
         self.tasks.shutdown().await;
+        publish(&self.control);
         committed
     }
 }

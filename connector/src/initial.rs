@@ -290,6 +290,12 @@ impl Source {
                 run.rows += 1;
                 count += 1;
             }
+            self.signals.counters.snapshot_rows(count);
+            crate::metrics::snapshot_tables(
+                &config.topic_prefix,
+                read.len(),
+                read.len() - number - 1,
+            );
             tracing::info!(table = %id, rows = count, "table read");
         }
         if let Some(last) = held {

@@ -18,6 +18,7 @@ pub mod format;
 pub mod history_tool;
 mod identity;
 mod initial;
+pub mod metrics;
 pub mod offset;
 pub mod offset_store;
 mod record;

@@ -39,7 +39,7 @@ pub(crate) struct Source {
     pub(crate) committer: Arc<Committer>,
     stored: Option<SourceOffset>,
     sender: mpsc::Sender<Delivery>,
-    signals: Arc<Signals>,
+    pub(crate) signals: Arc<Signals>,
     /// Redeliveries that were seen to.
     rewinds: u64,
     /// Whether the log was ever read.
@@ -107,11 +107,16 @@ impl Source {
         };
         self.signals.end();
         if let Err(error) = result {
-            self.signals.failed(&error);
+            self.failed(&error);
             // Nobody listens when the engine was dropped; then there is nobody to tell.
             let _ = self.sender.send(Delivery { batch: Err(error), rewinds: self.rewinds }).await;
         }
         self.signals.set_state(EngineState::Stopped);
+    }
+
+    fn failed(&self, error: &Error) {
+        self.signals.failed(error);
+        crate::metrics::error(&self.config.topic_prefix, error.class());
     }
 
     /// Begins again at the frontier; what was given out beyond it is stale.
@@ -317,6 +322,7 @@ impl Source {
         };
         let Recovered { tables, guard, report } =
             recover_store(&*self.history, &self.config.topic_prefix, &offset, &options).await?;
+        crate::metrics::recovered(&self.config.topic_prefix, &report);
         self.check_guardrail(&tables)?;
         check_available(&self.config, conn, facts, &offset).await?;
         let lineage = self.lineage(facts, Some(&offset));
@@ -385,7 +391,7 @@ impl Source {
                     failures,
                     "connection lost; connecting again"
                 );
-                self.signals.failed(&error);
+                self.failed(&error);
                 self.signals.set_state(EngineState::Reconnecting);
                 if let Some(ended) = self.wait(self.config.retry_wait).await {
                     return Ok(ended);
@@ -471,6 +477,7 @@ impl Source {
         let mut payload = PayloadReader::default();
         let signals = Arc::clone(&self.signals);
         let mut last_event = LastEvent::Unknown;
+        let mut events = 0_u64;
         // At most one `heartbeat.action.query` at a time; dropped with the connection.
         let mut beat = JoinSet::new();
         let mut heartbeat = self.config.events.heartbeat_interval.map(|interval| {
@@ -492,6 +499,7 @@ impl Source {
             assembler.limit_batches(wanted.batch_limit());
             if !dump.has_buffered() {
                 signals.reached(assembler.offset(), last_event, now_ns());
+                signals.counters.events(std::mem::take(&mut events));
                 if let Some(ended) = self.flush(assembler).await {
                     return Ok(ended);
                 }
@@ -517,6 +525,7 @@ impl Source {
                 return Err(Error::DumpEnded);
             };
             self.streaming();
+            events += 1;
             let event = stream.decode(bytes)?;
             if matches!(event.data, EventData::Heartbeat(_)) {
                 last_event = LastEvent::AtEnd;
@@ -563,6 +572,7 @@ impl Source {
                 self.history.append(&pending.records).await?;
             }
             assembler.apply_ddl(*pending, now_ns())?;
+            self.signals.counters.schema_change();
         }
         while let Some(batch) = assembler.take_ready() {
             self.signals.reached(assembler.offset(), LastEvent::Unknown, 0);
@@ -605,6 +615,7 @@ impl Source {
                 room = self.sender.reserve() => {
                     let Ok(room) = room else { return Some(Ended::Stopped) };
                     signals.queued(batch.size_bytes());
+                    signals.counters.batch(&batch);
                     room.send(Delivery { batch: Ok(batch), rewinds });
                     return None;
                 }

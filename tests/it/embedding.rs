@@ -1,11 +1,15 @@
 //! The engine as a library: what a host does with a running one.
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use holdfast_connector::config::Properties as ConnectorProperties;
+use holdfast_connector::offset_store::{self, OffsetKey};
 use holdfast_connector::{Batch, Config, Engine, EngineState, RecordKind};
-use holdfast_tests::engine::Properties;
+use holdfast_tests::engine::{Properties, holdfast_binary};
 use holdfast_tests::paths;
 use holdfast_tests::server::{Options, Server, shared};
 
@@ -165,4 +169,85 @@ async fn a_redelivery_begins_at_the_frontier_with_the_definitions_of_then() {
 
 fn insert_wide(server: &Server, id: u32) {
     server.sql(&format!("INSERT INTO again.t VALUES ({id}, 0, 0)")).unwrap();
+}
+
+#[test]
+fn metrics_are_served_while_records_are_written() {
+    let server = shared(&Options::mysql()).unwrap();
+    table(&server, "measured");
+    let folder = paths::fresh("measured").unwrap();
+    let mut properties = Properties::new(&server, &folder);
+    properties.set("database.include.list", "measured");
+    insert(&server, "measured", 0..5);
+    let path = folder.join("connector.properties");
+    properties.write(&path).unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("127.0.0.1:{port}");
+    let mut process = Command::new(holdfast_binary().unwrap())
+        .args(["run", "--idle-timeout", "20", "--metrics", &address, "--config"])
+        .arg(&path)
+        .arg("--output")
+        .arg(folder.join("out.jsonl"))
+        .spawn()
+        .unwrap();
+    let wanted = [
+        r#"holdfast_records_total{server="spa",kind="read"} 5"#,
+        r#"holdfast_snapshot_rows_total{server="spa"} 5"#,
+        r#"holdfast_connected{server="spa"} 1"#,
+        r#"holdfast_open_groups{server="spa"} 0"#,
+        "# TYPE holdfast_lag_seconds gauge",
+        "# HELP holdfast_offset_regressions_total",
+    ];
+    let wanted = wanted.map(|line| line.replace("spa", holdfast_tests::engine::PREFIX));
+    let begun = Instant::now();
+    let mut text = String::new();
+    while begun.elapsed() < Duration::from_secs(18)
+        && !wanted.iter().all(|line| text.contains(line))
+    {
+        std::thread::sleep(Duration::from_millis(300));
+        text = scrape(&address).unwrap_or_default();
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    for line in &wanted {
+        assert!(text.contains(line), "{line} is not in:\n{text}");
+    }
+}
+
+fn scrape(address: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_restart_leaves_the_stored_offset_as_it_is() {
+    for options in [Options::mysql(), Options::mariadb()] {
+        let server = shared(&options).unwrap();
+        table(&server, "idle");
+        let config = config(&server, "idle");
+        let mut engine = Engine::builder(config.clone()).start().await.unwrap();
+        assert!(engine.control().streaming().await);
+        insert(&server, "idle", 0..2);
+        take(&mut engine, 2).await;
+        // The commit moves the place behind the transaction.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        engine.close().await.unwrap();
+        let stored = offset_of(&config).await;
+        let engine = Engine::builder(config.clone()).start().await.unwrap();
+        let control = engine.control();
+        assert!(control.streaming().await);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(control.status().offset_commits, 0);
+        engine.close().await.unwrap();
+        assert_eq!(offset_of(&config).await, stored);
+        assert!(stored.server_id.is_some(), "{stored:?}");
+    }
+}
+
+async fn offset_of(config: &Config) -> holdfast_history::offset::SourceOffset {
+    let key = OffsetKey { engine: config.name.clone(), server: config.topic_prefix.clone() };
+    offset_store::open_offsets(config).load(&key).await.unwrap().unwrap()
 }

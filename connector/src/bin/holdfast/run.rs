@@ -2,11 +2,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use holdfast_connector::{Batch, Control, Engine, EngineState, RecordKind};
+use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
@@ -30,6 +32,9 @@ pub(crate) struct RunArguments {
     /// Acknowledge only the first so many records of this process, and commit them at once.
     #[arg(long, value_name = "N")]
     ack_first: Option<u64>,
+    /// Serve metrics for Prometheus at this address, such as 127.0.0.1:9464.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
 }
 
 /// Runs until stopped, idle or failed.
@@ -43,14 +48,39 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<(), Failure> {
         }
     };
     let output = Output::open(&arguments.output)?;
+    if let Some(address) = arguments.metrics {
+        serve_metrics(address)?;
+    }
     let engine = Engine::builder(config).start().await?;
     let control = engine.control();
+    if arguments.metrics.is_some() {
+        tokio::spawn(measure_lag(control.clone()));
+    }
     stop_on_signals(control.clone())?;
     let mut run = Run { engine, control, output, arguments, lines: 0 };
     let result = run.consume(idle_timeout).await;
     let closed = run.engine.close().await;
     result?;
     closed.map_err(Failure::from)
+}
+
+fn serve_metrics(address: SocketAddr) -> Result<(), Failure> {
+    PrometheusBuilder::new().with_http_listener(address).install().map_err(|error| {
+        Failure::new(crate::exit::USAGE, format!("--metrics {address}: {error}"))
+    })?;
+    holdfast_connector::metrics::describe();
+    tracing::info!(%address, "metrics are served");
+    Ok(())
+}
+
+/// Asks the server now and then how much of its log is still to be read.
+async fn measure_lag(control: Control) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(15)).await;
+        if let Err(error) = control.lag_bytes().await {
+            tracing::debug!(error = error.chain(), "the lag in bytes is not known");
+        }
+    }
 }
 
 struct Run {
