@@ -22,6 +22,7 @@ reference: servers debezium
 # Long campaigns, by hand.
 soak: servers
 	cargo test --workspace --no-fail-fast -- --ignored
+	for target in $$(ls tests/fuzz/seeds); do tests/scripts/fuzz $$target 10000000 || exit 1; done
 
 # Criterion benches, then every decoder on the same files, in turn (benches/README.md).
 bench:
