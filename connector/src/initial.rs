@@ -17,7 +17,7 @@ use crate::batch::{BatchBuilder, RecordHead, RecordOrigin};
 use crate::config::{LockingMode, SnapshotMode};
 use crate::convert::Origin;
 use crate::error::{ConvertFailed, DdlFailure, Error};
-use crate::format::debezium_json::{self as json, Op, SourceInfo, SourceTemplate};
+use crate::format::debezium_json::{self as json, EnvelopeEnd, Op, SourceInfo};
 use crate::offset::{Lineage, OffsetPoint};
 use crate::record::RecordKind;
 use crate::source::{Source, StreamStart, now_ns};
@@ -321,7 +321,8 @@ impl Source {
         let name = config.connector.connector_name();
         let source =
             source_info(&config.topic_prefix, name, run, marker, db, Some(&context.id.table));
-        let source = SourceTemplate::new(&SourceInfo { file: &file, ..source });
+        let now = now_ns();
+        let end = EnvelopeEnd::new(&SourceInfo { file: &file, ..source }, now);
         let head = RecordHead {
             kind: RecordKind::Data(Op::Read),
             topic: &context.topic,
@@ -334,7 +335,6 @@ impl Source {
             },
         };
         let identity = config.identity_header.then(|| head.origin.identity(run.batch.lineage(), 0));
-        let now = now_ns();
         run.batch
             .record(head, |record| {
                 crate::assemble::write_identity_header(record, identity.as_ref());
@@ -344,7 +344,7 @@ impl Source {
                 out.extend_from_slice(b"null");
                 json::begin_after(out);
                 context.converter.write_row(image, Origin::Snapshot, out)?;
-                json::end(&source, 0, None, Op::Read, now, out);
+                end.write(0, None, Op::Read, out);
                 Ok(())
             })
             .map_err(|source| {

@@ -474,6 +474,15 @@ pub fn holdfast_binary() -> Result<PathBuf> {
     Ok(path)
 }
 
+/// The class path of the real Debezium and of the programs in `tests/reference`, compiled.
+///
+/// # Errors
+///
+/// When it can't be installed or a program does not compile.
+pub fn reference_class_path() -> Result<String> {
+    prepare_reference()
+}
+
 /// `java … Reference`, compiled when it is older than its source.
 fn reference_command() -> Result<Command> {
     java("Reference")
@@ -543,7 +552,7 @@ fn prepare_reference() -> Result<String> {
     let lock = File::create(home.join("classes.lock"))?;
     lock.lock()?;
     let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-    for program in ["Reference", "Offsets"] {
+    for program in ["Reference", "Offsets", "Counter"] {
         let source = paths::tests(&format!("reference/{program}.java"));
         let class = classes.join(format!("{program}.class"));
         if changed(&class).is_none() || changed(&class) < changed(&source) {

@@ -40,7 +40,7 @@ use crate::batch::{Batch, BatchBuilder, RecordHead, RecordOrigin};
 use crate::config::Config;
 use crate::error::Error;
 use crate::filter::Selection;
-use crate::format::debezium_json::{self as json, SourceTemplate};
+use crate::format::debezium_json::{self as json, EnvelopeEnd};
 use crate::identity::EventId;
 use crate::offset::{Lineage, OffsetPoint, OffsetView};
 use crate::record::RecordKind;
@@ -122,7 +122,7 @@ pub(crate) struct Assembler {
     transaction: Option<Transaction>,
     xa: XaState,
     row: Row<'static>,
-    source: SourceTemplate,
+    envelope_end: EnvelopeEnd,
 }
 
 impl Assembler {
@@ -168,7 +168,7 @@ impl Assembler {
             transaction: None,
             xa: XaState::from_offset(held),
             row: Row::new(),
-            source: SourceTemplate::default(),
+            envelope_end: EnvelopeEnd::default(),
             config,
             tables,
             guard,

@@ -73,7 +73,7 @@ impl Assembler {
         }
         let kind = rows.kind();
         let skipped_operation = is_skipped(self.config.events.skipped, kind);
-        self.render_source(event, &context);
+        self.render_end(event, &context, now_ns);
         let mut reader = self.reader(event, rows, map)?;
         let mut row = std::mem::take(&mut self.row).recycle();
         let mut index = 0;
@@ -91,7 +91,7 @@ impl Assembler {
                     transaction.skip(&context.id, records);
                 }
             } else if !skipped_operation {
-                let change = RowChange { event, context: &context, kind, row: &row, index, now_ns };
+                let change = RowChange { event, context: &context, kind, row: &row, index };
                 self.deliver(&change)?;
             }
             index += 1;
@@ -187,7 +187,7 @@ impl Assembler {
     }
 
     /// Renders what all rows of an event share.
-    fn render_source(&mut self, event: &Event<'_>, context: &TableContext) {
+    fn render_end(&mut self, event: &Event<'_>, context: &TableContext, now_ns: i64) {
         let gtid = self.tracker.current_gtid();
         if gtid != self.gtid_of_text {
             use std::fmt::Write as _;
@@ -198,7 +198,7 @@ impl Assembler {
             }
             self.gtid_of_text = gtid;
         }
-        self.source.render(&SourceInfo {
+        let source = SourceInfo {
             version: VERSION,
             connector: self.config.connector.connector_name(),
             name: &self.config.topic_prefix,
@@ -213,7 +213,8 @@ impl Assembler {
             row: 0,
             thread: self.thread,
             query: self.query.as_deref(),
-        });
+        };
+        self.envelope_end.render(&source, now_ns);
     }
 
     /// One row to its records, as one group.
@@ -323,7 +324,7 @@ impl Assembler {
                 data_collection_order: *data_collection_order,
             })
         });
-        let source = &self.source;
+        let end = &self.envelope_end;
         self.batch.record(head, |record| {
             write_headers(record, context, header, identity.as_ref())?;
             write_key(record, context, |column| key.get(column), Origin::Stream)?;
@@ -332,7 +333,7 @@ impl Assembler {
             write_image(context, before, out)?;
             json::begin_after(out);
             write_image(context, after, out)?;
-            json::end(source, row, block.as_ref(), op, change.now_ns, out);
+            end.write(row, block.as_ref(), op, out);
             Ok(())
         })
     }
@@ -384,7 +385,6 @@ struct RowChange<'c, 'r> {
     kind: RowsKind,
     row: &'c Row<'r>,
     index: u64,
-    now_ns: i64,
 }
 
 impl<'c> RowChange<'c, '_> {

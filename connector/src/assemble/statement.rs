@@ -18,7 +18,7 @@ use crate::charset::{charset_name, decode_statement};
 use crate::config::Config;
 use crate::convert::FailureMode;
 use crate::error::{DdlFailure, Error};
-use crate::format::debezium_json::{self as json, Op, SchemaChange, SourceInfo, SourceTemplate};
+use crate::format::debezium_json::{self as json, EnvelopeEnd, Op, SchemaChange, SourceInfo};
 use crate::offset::OffsetPoint;
 use crate::record::RecordKind;
 
@@ -365,11 +365,8 @@ fn truncate_record(
     now_ns: i64,
 ) -> Result<(), Error> {
     let Some(table) = event.tables.first() else { return Ok(()) };
-    let source = SourceTemplate::new(&SourceInfo {
-        db: &table.database,
-        table: Some(&table.table),
-        ..*source
-    });
+    let source = SourceInfo { db: &table.database, table: Some(&table.table), ..*source };
+    let end = EnvelopeEnd::new(&source, now_ns);
     let id = Arc::new(table.clone());
     let origin = RecordOrigin { table: &id, ..origin };
     let topic = config
@@ -387,7 +384,7 @@ fn truncate_record(
         out.extend_from_slice(b"null");
         json::begin_after(out);
         out.extend_from_slice(b"null");
-        json::end(&source, 0, None, Op::Truncate, now_ns, out);
+        end.write(0, None, Op::Truncate, out);
         Ok(())
     })
 }

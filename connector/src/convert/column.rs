@@ -145,6 +145,9 @@ impl ColumnConverter {
             let plain = self.decompressed(*compressed)?;
             return self.write_json(&Value::Bytes(&plain), origin, out);
         }
+        if self.plan.write_common(value, origin, out) {
+            return Ok(());
+        }
         let start = out.len();
         let written = match self.plan.apply(value, origin) {
             Ok(Some(logical)) => logical.write_json(out),

@@ -13,6 +13,7 @@ use super::options::{
 use super::temporal::{self, Calendar, Moment, Unit};
 use super::text::Charset;
 use super::{Origin, default, geometry, numeric};
+use crate::format::json as token;
 
 /// What a column's type and the modes make of its values.
 #[derive(Debug, Clone)]
@@ -242,6 +243,31 @@ impl Plan {
             _ => return Err(unexpected(value)),
         };
         Ok(Some(logical))
+    }
+
+    /// Appends the commonest values without the detour over [`Logical`]; false, and nothing appended, for others. It
+    /// prints what [`Self::apply`] and [`Logical::write_json`] would.
+    #[inline]
+    pub(super) fn write_common(
+        &self,
+        value: &Value<'_>,
+        origin: Origin,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        match (self, value) {
+            (Self::Int { unsigned }, _) => match numeric::integer(value, *unsigned) {
+                Some(number) => {
+                    token::write_i64(number, out);
+                    true
+                }
+                None => false,
+            },
+            (Self::Text(charset), Value::Bytes(bytes)) if origin == Origin::Stream => {
+                charset.write_json(bytes, out);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// What stands for NULL in a column that has no NULL and no default.

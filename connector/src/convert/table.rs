@@ -60,7 +60,7 @@ struct Object {
 #[derive(Debug, Clone)]
 struct Member {
     /// `{"name":` or `,"name":`.
-    prefix: Vec<u8>,
+    prefix: token::Constant,
     /// Name of the field.
     field: String,
     converter: ColumnConverter,
@@ -185,7 +185,7 @@ impl TableConverter {
             out.push(b'{');
         }
         for member in &object.members {
-            out.extend_from_slice(&member.prefix);
+            member.prefix.write(out);
             let value = image(member.converter.index()).unwrap_or(Value::Null);
             if let Err(error) = member.converter.write_json(&value, origin, out)
                 && let Err(error) = self.leave_unset(&member.converter, error, out)
@@ -251,7 +251,7 @@ fn object(
         token::write_string(&field, &mut prefix);
         prefix.push(b':');
         let converter = ColumnConverter::new(index, column, options, warnings);
-        members.push(Member { prefix, field, converter });
+        members.push(Member { prefix: token::Constant::new(&prefix), field, converter });
     }
     let room = members.iter().map(|member: &Member| member.prefix.len() + USUAL_VALUE_BYTES).sum();
     Object { members, room }

@@ -9,7 +9,7 @@ use super::options::TimePrecisionMode;
 const SECONDS_PER_DAY: i64 = 86_400;
 const MICROS_PER_DAY: i64 = SECONDS_PER_DAY * 1_000_000;
 
-/// A day of the proleptic Gregorian calendar that exists.
+/// A day of the proleptic Gregorian calendar that exists, from the year 0 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Day {
     year: i64,
@@ -50,15 +50,14 @@ impl Day {
 
     /// Days since 1970-01-01.
     pub(crate) fn days(self) -> i64 {
-        let month = i64::from(self.month);
-        let year = self.year - i64::from(month <= 2);
-        let era = year.div_euclid(400);
-        let year_of_era = year.rem_euclid(400);
-        let day_of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5
-            + i64::from(self.day)
-            - 1;
-        let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-        era * 146_097 + day_of_era - 719_468
+        // Years begin in March here, so that the leap day is the last of its year, and 400 years later, so that none is
+        // negative.
+        let month = u32::from(self.month);
+        let early = u32::from(month <= 2);
+        let year = u32::try_from(self.year + 400).unwrap_or_default() - early;
+        let day_of_year = (153 * (month + 12 * early - 3) + 2) / 5 + u32::from(self.day) - 1;
+        let leap_days = year / 4 - year / 100 + year / 400;
+        i64::from(year * 365 + leap_days + day_of_year) - 719_468 - 146_097
     }
 
     /// Appends `2024-02-29`.

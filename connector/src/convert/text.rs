@@ -113,8 +113,17 @@ impl Charset {
         }
     }
 
+    /// Whether bytes below 0x80 are the ASCII characters of their numbers, wherever they stand.
+    const fn is_ascii_below(self) -> bool {
+        matches!(self.0, Decoder::Utf8 | Decoder::Latin1 | Decoder::Ascii | Decoder::Upper(_))
+    }
+
     /// Appends the text of bytes in this set as a JSON string.
+    #[inline]
     pub(crate) fn write_json(self, bytes: &[u8], out: &mut Vec<u8>) {
+        if self.is_ascii_below() && token::write_plain(bytes, out) {
+            return;
+        }
         if let Decoder::Utf8 = self.0
             && let Ok(text) = std::str::from_utf8(bytes)
         {

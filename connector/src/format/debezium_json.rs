@@ -7,7 +7,7 @@
 //!                          null or an object       TableConverter::write_row
 //! begin_after    ,"after":
 //!                          null or an object       TableConverter::write_row
-//! end            ,"source":{…},"transaction":null,"op":"c","ts_ms":…,"ts_us":…,"ts_ns":…}
+//! EnvelopeEnd    ,"source":{…},"transaction":null,"op":"c","ts_ms":…,"ts_us":…,"ts_ns":…}
 //! ```
 //!
 //! Field order and names are those of Debezium 3.6.3.Final (`io.debezium.data.Envelope`, `io.debezium.schema.SchemaFactory`,
@@ -43,7 +43,7 @@ pub struct SourceInfo<'a> {
     pub file: &'a str,
     /// Byte offset where the rows event begins.
     pub pos: u64,
-    /// Row in the event, zero-based. [`SourceTemplate::write`] puts another in its place.
+    /// Row in the event, zero-based. [`EnvelopeEnd::write`] puts another in its place.
     pub row: u32,
     /// Id of the thread that began the transaction.
     pub thread: Option<u64>,
@@ -51,39 +51,75 @@ pub struct SourceInfo<'a> {
     pub query: Option<&'a str>,
 }
 
-/// A rendered `source` block with a hole where the row number goes: one per event, used for each of its rows.
+/// What follows the after image, rendered once for all rows of an event: only the row number, the transaction block and
+/// the operation differ between them.
+///
+/// ```text
+/// before_row   ,"source":{…,"row":
+/// after_row                       ,"thread":…,"query":…},"transaction":
+/// stamp                                                                ","ts_ms":…,"ts_us":…,"ts_ns":…}
+/// ```
 #[derive(Debug, Clone, Default)]
-pub struct SourceTemplate {
-    /// The block without its row number.
-    bytes: Vec<u8>,
-    /// Where in `bytes` the row number goes.
-    row_at: usize,
+pub struct EnvelopeEnd {
+    before_row: Vec<u8>,
+    after_row: Vec<u8>,
+    stamp: Vec<u8>,
 }
 
-impl SourceTemplate {
-    /// Renders a block.
+impl EnvelopeEnd {
+    /// Renders one. `now_ns` is the time of processing, nanoseconds since the epoch.
     #[must_use]
-    pub fn new(source: &SourceInfo<'_>) -> Self {
-        let mut template = Self::default();
-        template.render(source);
-        template
+    pub fn new(source: &SourceInfo<'_>, now_ns: i64) -> Self {
+        let mut end = Self::default();
+        end.render(source, now_ns);
+        end
     }
 
-    /// Renders another block into the same memory.
-    pub fn render(&mut self, source: &SourceInfo<'_>) {
-        let out = &mut self.bytes;
+    /// Renders another one into the same memory.
+    pub fn render(&mut self, source: &SourceInfo<'_>, now_ns: i64) {
+        self.before_row.clear();
+        self.before_row.extend_from_slice(b",\"source\":");
+        write_source_until_row(source, &mut self.before_row);
+        self.after_row.clear();
+        write_source_after_row(source, &mut self.after_row);
+        self.after_row.extend_from_slice(b",\"transaction\":");
+        let out = &mut self.stamp;
         out.clear();
-        write_source_until_row(source, out);
-        self.row_at = out.len();
-        write_source_after_row(source, out);
+        out.extend_from_slice(b"\",\"ts_ms\":");
+        write_i64(now_ns.div_euclid(1_000_000), out);
+        out.extend_from_slice(b",\"ts_us\":");
+        write_i64(now_ns.div_euclid(1000), out);
+        out.extend_from_slice(b",\"ts_ns\":");
+        write_i64(now_ns, out);
+        out.push(b'}');
     }
 
-    /// Appends the block with `row` as its row number.
-    pub fn write(&self, row: u32, out: &mut Vec<u8>) {
-        let (before, after) = self.bytes.split_at(self.row_at);
-        out.extend_from_slice(before);
+    /// Ends an envelope after the after image. `row` is the zero-based row in the event.
+    pub fn write(
+        &self,
+        row: u32,
+        transaction: Option<&TransactionBlock<'_>>,
+        op: Op,
+        out: &mut Vec<u8>,
+    ) {
+        out.extend_from_slice(&self.before_row);
         write_u64(u64::from(row), out);
-        out.extend_from_slice(after);
+        out.extend_from_slice(&self.after_row);
+        match transaction {
+            None => write_null(out),
+            Some(block) => {
+                out.extend_from_slice(b"{\"id\":");
+                write_string(block.id, out);
+                out.extend_from_slice(b",\"total_order\":");
+                write_u64(block.total_order, out);
+                out.extend_from_slice(b",\"data_collection_order\":");
+                write_u64(block.data_collection_order, out);
+                out.push(b'}');
+            }
+        }
+        out.extend_from_slice(b",\"op\":\"");
+        out.extend_from_slice(op.as_str().as_bytes());
+        out.extend_from_slice(&self.stamp);
     }
 }
 
@@ -180,41 +216,6 @@ pub fn begin_before(out: &mut Vec<u8>) {
 /// Follows the before image; the after image or `null` follows.
 pub fn begin_after(out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"after\":");
-}
-
-/// Ends an envelope after the after image. `now_ns` is the time of processing, nanoseconds since the epoch.
-pub fn end(
-    source: &SourceTemplate,
-    row: u32,
-    transaction: Option<&TransactionBlock<'_>>,
-    op: Op,
-    now_ns: i64,
-    out: &mut Vec<u8>,
-) {
-    out.extend_from_slice(b",\"source\":");
-    source.write(row, out);
-    out.extend_from_slice(b",\"transaction\":");
-    match transaction {
-        None => write_null(out),
-        Some(block) => {
-            out.extend_from_slice(b"{\"id\":");
-            write_string(block.id, out);
-            out.extend_from_slice(b",\"total_order\":");
-            write_u64(block.total_order, out);
-            out.extend_from_slice(b",\"data_collection_order\":");
-            write_u64(block.data_collection_order, out);
-            out.push(b'}');
-        }
-    }
-    out.extend_from_slice(b",\"op\":\"");
-    out.extend_from_slice(op.as_str().as_bytes());
-    out.extend_from_slice(b"\",\"ts_ms\":");
-    write_i64(now_ns.div_euclid(1_000_000), out);
-    out.extend_from_slice(b",\"ts_us\":");
-    write_i64(now_ns.div_euclid(1000), out);
-    out.extend_from_slice(b",\"ts_ns\":");
-    write_i64(now_ns, out);
-    out.push(b'}');
 }
 
 /// Appends the value of a tombstone, and the key of a record of a table without a key.
@@ -349,34 +350,27 @@ mod tests {
     );
 
     #[test]
-    fn a_template_prints_what_the_whole_block_prints() {
-        assert_eq!(printed(|out| write_source(&SOURCE, out)), SOURCE_JSON);
-        let mut template = SourceTemplate::new(&SourceInfo { db: "other", ..SOURCE });
-        template.render(&SOURCE);
-        assert_eq!(printed(|out| template.write(3, out)), SOURCE_JSON);
-        assert_eq!(
-            printed(|out| template.write(12, out)),
-            SOURCE_JSON.replace("\"row\":3", "\"row\":12")
-        );
-    }
-
-    #[test]
     fn an_envelope_is_put_together_from_its_pieces() {
-        let template = SourceTemplate::new(&SOURCE);
-        let json = printed(|out| {
-            begin_before(out);
-            write_null(out);
-            begin_after(out);
-            out.extend_from_slice(br#"{"id":10}"#);
-            end(&template, 3, None, Op::Create, 1_795_993_167_795_642_149, out);
-        });
+        assert_eq!(printed(|out| write_source(&SOURCE, out)), SOURCE_JSON);
+        let mut end = EnvelopeEnd::new(&SourceInfo { db: "other", ..SOURCE }, 0);
+        end.render(&SOURCE, 1_795_993_167_795_642_149);
+        let json = |row| {
+            printed(|out| {
+                begin_before(out);
+                write_null(out);
+                begin_after(out);
+                out.extend_from_slice(br#"{"id":10}"#);
+                end.write(row, None, Op::Create, out);
+            })
+        };
         let tail = r#""op":"c","ts_ms":1795993167795,"ts_us":1795993167795642,"ts_ns":1795993167795642149}"#;
         let expected = format!(
             r#"{{"before":null,"after":{{"id":10}},"source":{SOURCE_JSON},"transaction":null,{tail}"#
         );
-        assert_eq!(json, expected);
+        assert_eq!(json(3), expected);
+        assert_eq!(json(12), expected.replace("\"row\":3", "\"row\":12"));
         let block = TransactionBlock { id: "U:1", total_order: 3, data_collection_order: 2 };
-        let json = printed(|out| end(&template, 3, Some(&block), Op::Delete, 0, out));
+        let json = printed(|out| end.write(3, Some(&block), Op::Delete, out));
         assert!(json.contains(
             r#""transaction":{"id":"U:1","total_order":3,"data_collection_order":2},"op":"d","#
         ));

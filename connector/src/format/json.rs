@@ -58,6 +58,69 @@ pub(crate) fn quote_from(start: usize, out: &mut Vec<u8>) {
     out.truncate(start + written);
 }
 
+/// Appends bytes as a JSON string if they are plain ASCII that needs no escape; else appends nothing and gives `false`.
+#[inline]
+pub(crate) fn write_plain(bytes: &[u8], out: &mut Vec<u8>) -> bool {
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    let (words, tail) = bytes.as_chunks::<8>();
+    let mut dirty = words.iter().fold(false, |dirty, word| {
+        let word = u64::from_ne_bytes(*word);
+        dirty | has_escape(word) | (word & TOPS != 0)
+    });
+    for &byte in tail {
+        dirty |= !(0x20..0x80).contains(&byte) || byte == b'"' || byte == b'\\';
+    }
+    if dirty {
+        return false;
+    }
+    out.reserve(bytes.len() + 2);
+    out.push(b'"');
+    out.extend_from_slice(bytes);
+    out.push(b'"');
+    true
+}
+
+/// A text that is appended many times. A short one is copied as one block of fixed size, which costs no call.
+#[derive(Debug, Clone)]
+pub(crate) enum Constant {
+    Short { block: [u8; Self::BLOCK], len: usize },
+    Long(Vec<u8>),
+}
+
+impl Constant {
+    const BLOCK: usize = 32;
+
+    pub(crate) fn new(text: &[u8]) -> Self {
+        let mut block = [0; Self::BLOCK];
+        match block.get_mut(..text.len()) {
+            Some(start) => {
+                start.copy_from_slice(text);
+                Self::Short { block, len: text.len() }
+            }
+            None => Self::Long(text.to_vec()),
+        }
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        match self {
+            Self::Short { len, .. } => *len,
+            Self::Long(text) => text.len(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Short { block, len } => {
+                let start = out.len();
+                out.extend_from_slice(block);
+                out.truncate(start + len);
+            }
+            Self::Long(text) => out.extend_from_slice(text),
+        }
+    }
+}
+
 /// Appends `null`.
 pub fn write_null(out: &mut Vec<u8>) {
     out.extend_from_slice(b"null");
@@ -292,6 +355,34 @@ mod tests {
             [(3.402_823_5e38, "3.4028235E38"), (123_456.79, "123456.79"), (1e10, "1.0E10")]
         {
             assert_eq!(printed(|out| write_f32(value, out)), json);
+        }
+    }
+
+    #[test]
+    fn plain_text_is_copied_and_other_text_refused() {
+        for len in 0..20 {
+            let plain = vec![b'~'; len];
+            let json = printed(|out| assert!(write_plain(&plain, out)));
+            assert_eq!(json, format!("\"{}\"", "~".repeat(len)));
+            for at in 0..len {
+                for byte in [0, 0x1f, b'"', b'\\', 0x80, 0xff] {
+                    let mut text = plain.clone();
+                    text[at] = byte;
+                    let mut out = Vec::new();
+                    assert!(!write_plain(&text, &mut out), "{byte} at {at} of {len}");
+                    assert!(out.is_empty());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn constants_of_any_length_are_copied() {
+        for len in [0, 1, 31, 32, 33, 100] {
+            let text = "x".repeat(len);
+            let constant = Constant::new(text.as_bytes());
+            assert_eq!(constant.len(), len);
+            assert_eq!(printed(|out| constant.write(out)), text);
         }
     }
 
