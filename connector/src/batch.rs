@@ -166,6 +166,7 @@ impl Groups {
     }
 
     /// Adds a group of `parts` records.
+    #[inline]
     pub(crate) fn push(&mut self, parts: u32, after: OffsetView<'_>) {
         let entry = self.entry(parts, after);
         self.groups.push(entry);
@@ -181,6 +182,7 @@ impl Groups {
         true
     }
 
+    #[inline]
     fn entry(&mut self, parts: u32, after: OffsetView<'_>) -> GroupEntry {
         if !self.points.last().is_some_and(|point| after.differs_in_counts_only(point)) {
             self.points.push(after.to_point());

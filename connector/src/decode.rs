@@ -29,7 +29,7 @@ use holdfast_binlog::event::rows::{RowsEvent, RowsKind};
 use holdfast_binlog::event::table_map::TableMap;
 use holdfast_binlog::event::{Event, EventData, PayloadReader, Query};
 use holdfast_binlog::file::BinlogFileReader;
-use holdfast_binlog::row::{Row, RowError, Side};
+use holdfast_binlog::row::{Row, RowImage, RowError, Side};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
 use holdfast_binlog::value::JsonStyle;
 use holdfast_binlog::wire::DecodeError as DecodeFailure;
@@ -40,7 +40,7 @@ use holdfast_history::recover::RecoverOptions;
 use holdfast_history::store::HistoryStore;
 use holdfast_history::{Recovered, SourceOffset, TableId, recover_store};
 
-use crate::assemble::{Image, Nothing, PatchedDocument};
+use crate::assemble::Nothing;
 use crate::charset::decode_statement;
 use crate::convert::ConvertError;
 use crate::error::{ConvertFailed, Error};
@@ -552,6 +552,32 @@ impl<W: Write> Decoder<W> {
         }
         self.output.flush()
     }
+}
+
+/// One side of a row, with the JSON documents that a partial update makes of the other side.
+#[derive(Debug, Clone, Copy)]
+struct Image<'i, 'r> {
+    image: &'i RowImage<'r>,
+    patched: &'i [PatchedDocument],
+}
+
+impl<'i, 'r: 'i> Image<'i, 'r> {
+    fn get(self, column: usize) -> Option<Value<'i>> {
+        let value = self.image.get(column)?;
+        if !matches!(value, Value::JsonDiffs(_)) {
+            return Some(value);
+        }
+        let document = self.patched.iter().find(|document| document.column == column);
+        document.map(|document| Value::JsonText(&document.text))
+    }
+}
+
+/// A JSON document that a partial update made.
+#[derive(Debug)]
+struct PatchedDocument {
+    column: usize,
+    /// The document as text.
+    text: Vec<u8>,
 }
 
 /// The documents that the differences of a partial update make of those in the before image. Where that does not carry

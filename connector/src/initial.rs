@@ -315,7 +315,7 @@ impl Source {
         let config = &self.config;
         let mut values: Vec<Value<'_>> = Vec::new();
         held.row.values(&mut values)?;
-        let image = |column: usize| values.get(column).copied();
+        let image = |column: usize| values.get(column);
         let file = Arc::clone(&run.file);
         let db = context.id.database.as_str();
         let name = config.connector.connector_name();

@@ -80,6 +80,13 @@ impl<'a> RowImage<'a> {
         self.values.get(column).copied().flatten()
     }
 
+    /// As [`Self::get`], without a copy: where many values pass, a copy of each costs more than to print it.
+    #[inline]
+    #[must_use]
+    pub fn get_ref(&self, column: usize) -> Option<&Value<'a>> {
+        self.values.get(column)?.as_ref()
+    }
+
     /// The values the image carries, with their column indexes, in table order.
     pub fn iter(&self) -> impl Iterator<Item = (usize, Value<'a>)> + '_ {
         self.values.iter().enumerate().filter_map(|(column, value)| Some((column, (*value)?)))

@@ -64,12 +64,15 @@ impl TableContext {
 
     pub(super) fn key_changed(&self, kind: RowsKind, row: &Row<'_>) -> bool {
         matches!(kind, RowsKind::Update | RowsKind::PartialUpdate)
-            && self.key.iter().any(|column| row.before.get(*column) != row.after.get(*column))
+            && self
+                .key
+                .iter()
+                .any(|column| row.before.get_ref(*column) != row.after.get_ref(*column))
     }
 
     pub(super) fn unchanged(&self, row: &Row<'_>) -> bool {
         self.converter
             .value_columns()
-            .all(|column| row.before.get(column.index()) == row.after.get(column.index()))
+            .all(|column| row.before.get_ref(column.index()) == row.after.get_ref(column.index()))
     }
 }

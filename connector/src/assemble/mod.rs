@@ -27,7 +27,7 @@ use holdfast_history::{TableId, Tables};
 
 pub(crate) use context::TableContext;
 pub(crate) use origins::Origins;
-pub(crate) use rows::{Image, Nothing, PatchedDocument, write_identity_header, write_key};
+pub(crate) use rows::{Nothing, write_identity_header, write_key};
 pub(crate) use statement::{PendingDdl, history_record, schema_change_record};
 pub(crate) use verify::Verification;
 pub(crate) use xa::HeldRef;

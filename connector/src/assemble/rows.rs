@@ -220,15 +220,18 @@ impl Assembler {
     /// One row to its records, as one group.
     fn deliver(&mut self, change: &RowChange<'_, '_>) -> Result<(), Error> {
         let RowChange { context, kind, row, .. } = *change;
-        let before = Image { image: &row.before, patched: &[] };
-        let patched = match kind {
-            RowsKind::PartialUpdate => patched_documents(row).map_err(|(column, error)| {
+        if kind == RowsKind::PartialUpdate {
+            let documents = patched_documents(row).map_err(|(column, error)| {
                 let error = RowError { row: 0, side: Side::After, column: Some(column), error };
                 self.row_error_of(change, error)
-            })?,
-            RowsKind::Write | RowsKind::Update | RowsKind::Delete => Vec::new(),
-        };
-        let after = Image { image: &row.after, patched: &patched };
+            })?;
+            let mut whole: Row<'_> = row.clone();
+            for document in &documents {
+                whole.value(Side::After, document.column, Value::JsonText(&document.text));
+            }
+            return self.deliver(&RowChange { row: &whole, kind: RowsKind::Update, ..*change });
+        }
+        let (before, after) = (&row.before, &row.after);
         let result = match kind {
             RowsKind::Write => self.record(change, Op::Create, None, Some(after), after, None),
             RowsKind::Delete => self.delete(change, before, None),
@@ -283,8 +286,8 @@ impl Assembler {
     fn delete(
         &mut self,
         change: &RowChange<'_, '_>,
-        before: Image<'_, '_>,
-        header: Option<(&'static str, Image<'_, '_>)>,
+        before: &RowImage<'_>,
+        header: Option<(&'static str, &RowImage<'_>)>,
     ) -> Result<(), ConvertError> {
         self.record(change, Op::Delete, Some(before), None, before, header)?;
         if !self.config.events.tombstones {
@@ -296,7 +299,7 @@ impl Assembler {
         let head = RecordHead { kind: RecordKind::Tombstone, topic: &context.topic, origin };
         self.batch.record(head, |record| {
             write_headers(record, context, header, identity.as_ref())?;
-            write_key(record, context, |column| before.get(column), Origin::Stream)?;
+            write_key(record, context, |column| before.get_ref(column), Origin::Stream)?;
             json::write_tombstone(record.out());
             Ok(())
         })
@@ -306,10 +309,10 @@ impl Assembler {
         &mut self,
         change: &RowChange<'_, '_>,
         op: Op,
-        before: Option<Image<'_, '_>>,
-        after: Option<Image<'_, '_>>,
-        key: Image<'_, '_>,
-        header: Option<(&'static str, Image<'_, '_>)>,
+        before: Option<&RowImage<'_>>,
+        after: Option<&RowImage<'_>>,
+        key: &RowImage<'_>,
+        header: Option<(&'static str, &RowImage<'_>)>,
     ) -> Result<(), ConvertError> {
         let context = change.context;
         let origin = change.origin(&self.tracker);
@@ -327,7 +330,7 @@ impl Assembler {
         let end = &self.envelope_end;
         self.batch.record(head, |record| {
             write_headers(record, context, header, identity.as_ref())?;
-            write_key(record, context, |column| key.get(column), Origin::Stream)?;
+            write_key(record, context, |column| key.get_ref(column), Origin::Stream)?;
             let out = record.out();
             json::begin_before(out);
             write_image(context, before, out)?;
@@ -402,30 +405,11 @@ impl<'c> RowChange<'c, '_> {
     }
 }
 
-/// One side of a row, with the JSON documents that a partial update makes of the other side.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Image<'i, 'r> {
-    pub(crate) image: &'i RowImage<'r>,
-    pub(crate) patched: &'i [PatchedDocument],
-}
-
-impl<'i, 'r: 'i> Image<'i, 'r> {
-    pub(crate) fn get(self, column: usize) -> Option<Value<'i>> {
-        let value = self.image.get(column)?;
-        if !matches!(value, Value::JsonDiffs(_)) {
-            return Some(value);
-        }
-        let document = self.patched.iter().find(|document| document.column == column);
-        document.map(|document| Value::JsonText(&document.text))
-    }
-}
-
 /// A JSON document that a partial update made.
 #[derive(Debug)]
-pub(crate) struct PatchedDocument {
-    pub(crate) column: usize,
-    /// The document as text.
-    pub(crate) text: Vec<u8>,
+struct PatchedDocument {
+    column: usize,
+    text: Vec<u8>,
 }
 
 /// The documents that the diffs of a partial update make of those in the before image.
@@ -487,7 +471,7 @@ pub(crate) fn write_identity_header(record: &mut RecordWriter<'_>, identity: Opt
 fn write_headers(
     record: &mut RecordWriter<'_>,
     context: &TableContext,
-    header: Option<(&'static str, Image<'_, '_>)>,
+    header: Option<(&'static str, &RowImage<'_>)>,
     identity: Option<&EventId>,
 ) -> Result<(), ConvertError> {
     let Some((name, image)) = header else {
@@ -498,7 +482,7 @@ fn write_headers(
     out.extend_from_slice(b"{\"");
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\":");
-    context.converter.write_key(|column| image.get(column), Origin::Stream, out)?;
+    context.converter.write_key(|column| image.get_ref(column), Origin::Stream, out)?;
     if let Some(identity) = identity {
         out.extend_from_slice(b",\"__holdfast.id\":");
         write_string(&identity.to_string(), out);
@@ -512,7 +496,7 @@ fn write_headers(
 pub(crate) fn write_key<'a>(
     record: &mut RecordWriter<'_>,
     context: &TableContext,
-    image: impl Fn(usize) -> Option<Value<'a>>,
+    image: impl Fn(usize) -> Option<&'a Value<'a>>,
     origin: Origin,
 ) -> Result<(), ConvertError> {
     let out = record.out();
@@ -525,11 +509,13 @@ pub(crate) fn write_key<'a>(
 
 fn write_image(
     context: &TableContext,
-    image: Option<Image<'_, '_>>,
+    image: Option<&RowImage<'_>>,
     out: &mut Vec<u8>,
 ) -> Result<(), ConvertError> {
     match image {
-        Some(image) => context.converter.write_row(|column| image.get(column), Origin::Stream, out),
+        Some(image) => {
+            context.converter.write_row(|column| image.get_ref(column), Origin::Stream, out)
+        }
         None => {
             out.extend_from_slice(b"null");
             Ok(())

@@ -128,7 +128,7 @@ impl TableConverter {
     /// value. Then `out` is as it was.
     pub fn write_row<'a>(
         &self,
-        image: impl Fn(usize) -> Option<Value<'a>>,
+        image: impl Fn(usize) -> Option<&'a Value<'a>>,
         origin: Origin,
         out: &mut Vec<u8>,
     ) -> Result<(), ConvertError> {
@@ -143,7 +143,7 @@ impl TableConverter {
     /// As [`Self::write_row`].
     pub fn write_key<'a>(
         &self,
-        image: impl Fn(usize) -> Option<Value<'a>>,
+        image: impl Fn(usize) -> Option<&'a Value<'a>>,
         origin: Origin,
         out: &mut Vec<u8>,
     ) -> Result<bool, ConvertError> {
@@ -175,7 +175,7 @@ impl TableConverter {
     fn write_object<'a>(
         &self,
         object: &Object,
-        image: impl Fn(usize) -> Option<Value<'a>>,
+        image: impl Fn(usize) -> Option<&'a Value<'a>>,
         origin: Origin,
         out: &mut Vec<u8>,
     ) -> Result<(), ConvertError> {
@@ -186,8 +186,8 @@ impl TableConverter {
         }
         for member in &object.members {
             member.prefix.write(out);
-            let value = image(member.converter.index()).unwrap_or(Value::Null);
-            if let Err(error) = member.converter.write_json(&value, origin, out)
+            let value = image(member.converter.index()).unwrap_or(&Value::Null);
+            if let Err(error) = member.converter.write_json(value, origin, out)
                 && let Err(error) = self.leave_unset(&member.converter, error, out)
             {
                 out.truncate(start);

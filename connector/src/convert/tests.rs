@@ -554,7 +554,7 @@ fn rows_and_keys_are_objects_in_their_own_order() {
         Column { name: "a".to_owned(), optional: false, ..column("INT") },
     ]);
     let values = [Value::Int32(1), Value::Null, Value::Null, Value::Int32(2)];
-    let image = |index: usize| values.get(index).copied();
+    let image = |index: usize| values.get(index);
     let options = ConversionOptions::default();
     let (converter, warnings) =
         TableConverter::new(&table, &options, &ColumnSelection::all(&table));
@@ -659,7 +659,7 @@ fn a_value_that_does_not_convert_is_left_out_or_an_error() {
         let table = table([column]);
         let (converter, _) = TableConverter::new(&table, &options, &ColumnSelection::all(&table));
         let mut out = Vec::new();
-        let result = converter.write_row(|_| Some(late), Stream, &mut out);
+        let result = converter.write_row(|_| Some(&late), Stream, &mut out);
         match json {
             Some(json) => assert_eq!(String::from_utf8(out).unwrap(), json),
             None => {
@@ -744,7 +744,7 @@ proptest! {
         let value = any_value(kind, bits, &bytes);
         for origin in [Stream, Snapshot] {
             let mut out = Vec::new();
-            match converter.write_row(|_| Some(value), origin, &mut out) {
+            match converter.write_row(|_| Some(&value), origin, &mut out) {
                 Ok(()) => {
                     serde_json::from_slice::<serde_json::Value>(&out).unwrap();
                 }

@@ -4,9 +4,9 @@ use holdfast_binlog::event::Event;
 use holdfast_binlog::event::rows::RowsKind;
 use holdfast_binlog::event::table_map::TableMap;
 
+use super::Image;
 use super::tables::LogTable;
 use super::{Statement, ValueError, base_name};
-use crate::assemble::Image;
 use crate::convert::Origin;
 use crate::format::json::{write_optional_string, write_string, write_u64};
 

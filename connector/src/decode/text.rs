@@ -9,9 +9,9 @@ use holdfast_binlog::row::Side;
 use holdfast_binlog::value::{Date, JsonStyle, Time, Timestamp};
 use holdfast_binlog::wire::DecodeError;
 
+use super::Image;
 use super::tables::{LogColumn, LogTable};
 use super::{Statement, ValueError};
-use crate::assemble::Image;
 use crate::convert::Moment;
 
 /// Bytes that a compressed value may have in the end: what a packet of the server can hold.
