@@ -9,7 +9,7 @@
 //! is finished, all at once.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use holdfast_history::TableId;
 
@@ -168,31 +168,47 @@ impl Groups {
     /// Adds a group of `parts` records.
     #[inline]
     pub(crate) fn push(&mut self, parts: u32, after: OffsetView<'_>) {
-        let entry = self.entry(parts, after);
-        self.groups.push(entry);
+        let point = self.point(after);
+        let OffsetView { events, event_row, rows, .. } = after;
+        self.groups.push(GroupEntry { parts, point, events, event_row, rows });
     }
 
     /// The stream went on after the last group; false when there is none.
     fn advance(&mut self, offset: OffsetView<'_>) -> bool {
-        let Some(parts) = self.groups.last().map(|group| group.parts) else { return false };
-        let entry = self.entry(parts, offset);
-        if let Some(last) = self.groups.last_mut() {
-            *last = entry;
-        }
+        let Some(GroupEntry { parts, .. }) = self.groups.pop() else { return false };
+        self.push(parts, offset);
         true
     }
 
+    /// Index of the point that has all of `offset` but its counts.
     #[inline]
-    fn entry(&mut self, parts: u32, after: OffsetView<'_>) -> GroupEntry {
-        if !self.points.last().is_some_and(|point| after.differs_in_counts_only(point)) {
-            self.points.push(after.to_point());
+    fn point(&mut self, offset: OffsetView<'_>) -> u32 {
+        if !self.points.last().is_some_and(|point| offset.differs_in_counts_only(point)) {
+            self.points.push(offset.to_point());
         }
-        GroupEntry {
-            parts,
-            point: index_of(self.points.len() - 1),
-            events: after.events,
-            event_row: after.event_row,
-            rows: after.rows,
+        index_of(self.points.len() - 1)
+    }
+}
+
+/// Text buffers that batches gave back, for the next ones: memory that is mapped already.
+#[derive(Debug, Clone, Default)]
+struct Buffers(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Buffers {
+    /// Buffers that are kept.
+    const MOST: usize = 4;
+    /// Capacity that is kept, bytes; a batch of one huge record does not hold on to its memory.
+    const LARGEST: usize = 8 << 20;
+
+    fn take(&self) -> Vec<u8> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < Self::MOST && buffer.capacity() <= Self::LARGEST {
+            kept.push(buffer);
         }
     }
 }
@@ -209,6 +225,13 @@ pub struct Batch {
     first: GroupNumber,
     offset_before: OffsetPoint,
     ledger: SharedLedger,
+    buffers: Buffers,
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        self.buffers.give_back(std::mem::take(&mut self.bytes));
+    }
 }
 
 impl Batch {
@@ -307,6 +330,7 @@ pub(crate) struct BatchBuilder {
     offset_before: OffsetPoint,
     lineage: Arc<str>,
     ledger: SharedLedger,
+    buffers: Buffers,
     /// Records of the group that is open.
     open_parts: u32,
     /// Where the open group's text begins, to take it back.
@@ -324,6 +348,7 @@ impl BatchBuilder {
             offset_before: offset,
             lineage,
             ledger,
+            buffers: Buffers::default(),
             open_parts: 0,
             open_bytes: 0,
         }
@@ -436,8 +461,7 @@ impl BatchBuilder {
         let group_count = self.groups.len();
         let next = Groups { points: Vec::new(), groups: Vec::with_capacity(group_count) };
         let groups = Arc::new(std::mem::replace(&mut self.groups, next));
-        let capacity = self.bytes.len();
-        let bytes = std::mem::replace(&mut self.bytes, Vec::with_capacity(capacity));
+        let bytes = std::mem::replace(&mut self.bytes, self.buffers.take());
         let entry_count = self.entries.len();
         let entries = std::mem::replace(&mut self.entries, Vec::with_capacity(entry_count));
         let mut first = GroupNumber(0);
@@ -454,6 +478,7 @@ impl BatchBuilder {
             first,
             offset_before,
             ledger: self.ledger.clone(),
+            buffers: self.buffers.clone(),
         })
     }
 

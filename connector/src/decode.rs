@@ -29,7 +29,7 @@ use holdfast_binlog::event::rows::{RowsEvent, RowsKind};
 use holdfast_binlog::event::table_map::TableMap;
 use holdfast_binlog::event::{Event, EventData, PayloadReader, Query};
 use holdfast_binlog::file::BinlogFileReader;
-use holdfast_binlog::row::{Row, RowImage, RowError, Side};
+use holdfast_binlog::row::{Row, RowError, RowImage, Side};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
 use holdfast_binlog::value::JsonStyle;
 use holdfast_binlog::wire::DecodeError as DecodeFailure;

@@ -478,6 +478,7 @@ impl Source {
         let signals = Arc::clone(&self.signals);
         let mut last_event = LastEvent::Unknown;
         let mut events = 0_u64;
+        let mut streaming = false;
         // At most one `heartbeat.action.query` at a time; dropped with the connection.
         let mut beat = JoinSet::new();
         let mut heartbeat = self.config.events.heartbeat_interval.map(|interval| {
@@ -494,38 +495,44 @@ impl Source {
                 if let Some(ended) = self.hold().await {
                     return Ok(ended);
                 }
+                streaming = false;
                 continue;
             }
             assembler.limit_batches(wanted.batch_limit());
-            if !dump.has_buffered() {
+            let bytes = if dump.has_buffered() {
+                dump.next_event().await
+            } else {
                 signals.reached(assembler.offset(), last_event, now_ns());
                 signals.counters.events(std::mem::take(&mut events));
                 if let Some(ended) = self.flush(assembler).await {
                     return Ok(ended);
                 }
-            }
-            // Cancel-safe: a dropped `next_event` keeps its bytes, the other branches hold no state.
-            let bytes = tokio::select! {
-                biased;
-                () = signals.until(|now| *now != wanted) => continue,
-                Some(_) = beat.join_next() => continue,
-                () = tick(&mut heartbeat) => {
-                    assembler.heartbeat(now_ns())?;
-                    if let Some(query) = &self.config.events.heartbeat_query
-                        && beat.is_empty()
-                    {
-                        beat.spawn(heartbeat_query(server_options(&self.config), query.clone()));
+                // Cancel-safe: a dropped `next_event` keeps its bytes, the other branches hold no state.
+                tokio::select! {
+                    biased;
+                    () = signals.until(|now| *now != wanted) => continue,
+                    Some(_) = beat.join_next() => continue,
+                    () = tick(&mut heartbeat) => {
+                        assembler.heartbeat(now_ns())?;
+                        if let Some(query) = &self.config.events.heartbeat_query
+                            && beat.is_empty()
+                        {
+                            beat.spawn(heartbeat_query(server_options(&self.config), query.clone()));
+                        }
+                        continue;
                     }
-                    continue;
+                    bytes = dump.next_event() => bytes,
                 }
-                bytes = dump.next_event() => bytes,
             };
             let bytes = bytes.map_err(|error| self.dump_failed(error))?;
             let Some(bytes) = bytes else {
                 return Err(Error::DumpEnded);
             };
-            self.streaming();
             events += 1;
+            if !streaming {
+                self.streaming();
+                streaming = true;
+            }
             let event = stream.decode(bytes)?;
             if matches!(event.data, EventData::Heartbeat(_)) {
                 last_event = LastEvent::AtEnd;

@@ -137,14 +137,7 @@ fn run(
     let config = folder.join("engine.properties");
     let mut command = match who {
         Who::Holdfast => {
-            let mut command = if std::env::var_os("HF_PERF").is_some() {
-                let mut c = Command::new("perf");
-                c.args(["record", "-F", "2000", "-g", "-o", "/tmp/perf.data"])
-                    .arg(std::env::current_exe()?);
-                c
-            } else {
-                Command::new(std::env::current_exe()?)
-            };
+            let mut command = Command::new(std::env::current_exe()?);
             command.arg("--consume");
             command
         }
@@ -458,16 +451,16 @@ fn latency(plan: &Plan) -> Result<()> {
         let mut run = run(who, folder.path(), COMMITS, true, || Ok(server.sql(&sql)?))?;
         let mut latencies = run.latencies.split_off(500);
         latencies.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            let index = (latencies.len() as f64 * share) as usize;
+        let at = |percent: usize| {
+            let index = (latencies.len() * percent / 100).min(latencies.len().saturating_sub(1));
             latencies.get(index).copied().unwrap_or(f64::NAN) / 1000.0
         };
         println!(
             "| {who:?}{} | {:.3} | {:.3} | {:.3} | {:.2} |",
             poll.map(|poll| format!(", poll.interval.ms={poll}")).unwrap_or_default(),
-            at(0.5),
-            at(0.99),
-            at(1.0 - f64::EPSILON),
+            at(50),
+            at(99),
+            at(100),
             run.half_cpu / run.half * 100.0,
         );
     }
