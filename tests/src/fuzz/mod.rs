@@ -5,15 +5,29 @@
 
 mod ddl;
 mod history_line;
+mod log;
+mod value;
 
 pub use ddl::ddl;
 pub use history_line::history_line;
+pub use log::{event, payload, rows, table_map};
+pub use value::{decimal, gtid, json};
 
 /// A target: its name, which is that of its folder of seeds, and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: &[Target] = &[("ddl", ddl), ("history_line", history_line)];
+pub const TARGETS: &[Target] = &[
+    ("ddl", ddl),
+    ("history_line", history_line),
+    ("event", event),
+    ("table_map", table_map),
+    ("rows", rows),
+    ("payload", payload),
+    ("decimal", decimal),
+    ("json", json),
+    ("gtid", gtid),
+];
 
 #[cfg(test)]
 mod tests {
