@@ -104,6 +104,15 @@ pub enum Error {
         /// The store, and the file or object in it.
         location: String,
     },
+    /// The storage overwrites what is there, so that two writers could not be told apart.
+    #[error(
+        "{location}: this storage does not refuse to overwrite an object (If-None-Match: *), so a second writer could \
+         not be told; keep the schema history elsewhere"
+    )]
+    NoFence {
+        /// The store.
+        location: String,
+    },
     /// The store was opened for reading.
     #[error("{location}: the schema history was opened for reading only")]
     ReadOnly {
@@ -121,6 +130,7 @@ impl Error {
             Self::Read { source, .. } | Self::Write { source, .. } => io_class(source.kind()),
             Self::Unknown { .. } => ErrorClass::Transient,
             Self::InUse { .. } | Self::Fenced { .. } => ErrorClass::Fenced,
+            Self::NoFence { .. } => ErrorClass::Config,
             Self::ReadOnly { .. } => ErrorClass::Bug,
         }
     }

@@ -105,6 +105,15 @@ pub(super) fn encode(records: &[HistoryRecord], out: &mut Vec<u8>) {
     }
 }
 
+/// Appends the lines of one append that is alone in its file, which is there as a whole or not at all.
+#[cfg(feature = "opendal")]
+pub(super) fn encode_alone(records: &[HistoryRecord], out: &mut Vec<u8>) {
+    for record in records {
+        write_record(record, None, out);
+        out.push(b'\n');
+    }
+}
+
 fn parse(line: &[u8]) -> Result<RecordLine<'_>, RecordError> {
     let text = std::str::from_utf8(line)
         .map_err(|error| RecordError::NotUtf8 { valid: error.valid_up_to() })?;

@@ -9,9 +9,13 @@ pub mod conformance;
 mod file;
 mod lines;
 mod memory;
+#[cfg(feature = "opendal")]
+mod opendal;
 
 pub use file::FileHistoryStore;
 pub use memory::{MemoryHistory, MemoryHistoryStore};
+#[cfg(feature = "opendal")]
+pub use opendal::{ObjectUrl, OpendalHistoryStore, S3Credentials, UrlError};
 
 use async_trait::async_trait;
 
