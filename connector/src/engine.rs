@@ -84,7 +84,7 @@ impl EngineBuilder {
         };
         let offsets = match self.offsets {
             Some(offsets) => offsets,
-            None => open_offsets(&config),
+            None => open_offsets(&config)?,
         };
         let key = OffsetKey { engine: config.name.clone(), server: config.topic_prefix.clone() };
         let stored = offsets.load(&key).await?;

@@ -24,7 +24,7 @@ use crate::stores::open_history_read_only;
 /// [`Error::OffsetStore`] when it can't be read.
 pub async fn stored_offset(config: &Config) -> Result<Option<SourceOffset>, Error> {
     let key = OffsetKey { engine: config.name.clone(), server: config.topic_prefix.clone() };
-    Ok(open_offsets(config).load(&key).await?)
+    Ok(open_offsets(config)?.load(&key).await?)
 }
 
 /// Whether there is a history.

@@ -71,7 +71,7 @@ pub async fn set_offset(
     new: NewOffset,
     options: SetOptions,
 ) -> Result<SetReport, Error> {
-    let store = open_offsets(config);
+    let store = open_offsets(config)?;
     let key = OffsetKey { engine: config.name.clone(), server: config.topic_prefix.clone() };
     let stored = store.load(&key).await?;
     let mut conn = holdfast_snapshot::connect(&server_options(config)).await?;
@@ -331,7 +331,7 @@ fn add_lineage(
 
 async fn history_exists(config: &Config) -> Result<bool, Error> {
     match &config.history.store {
-        StoreKind::File { .. } | StoreKind::Table(_) => {
+        StoreKind::File { .. } | StoreKind::Table(_) | StoreKind::Objects(_) => {
             Ok(open_history_read_only(config)?.exists().await?)
         }
         StoreKind::Memory => Ok(false),

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use holdfast_history::store::{FileHistoryStore, HistoryStore, MemoryHistory};
+use holdfast_history::store::{FileHistoryStore, HistoryStore, MemoryHistory, OpendalHistoryStore};
 
 use crate::config::{Config, StoreKind};
 use crate::error::Error;
-use crate::offset_store::{FileOffsetStore, MemoryOffsetStore, OffsetStore};
+use crate::offset_store::{
+    FileOffsetStore, MemoryOffsetStore, OffsetStore, OffsetStoreError, OpendalOffsetStore,
+};
 use crate::table_store::{TableHistoryStore, TableOffsetStore};
 
 /// Opens the schema history for writing.
@@ -16,6 +18,7 @@ pub(crate) async fn open_history(config: &Config) -> Result<Arc<dyn HistoryStore
         StoreKind::Table(location) => {
             Arc::new(TableHistoryStore::open((**location).clone()).await?)
         }
+        StoreKind::Objects(url) => Arc::new(OpendalHistoryStore::open_url(url).await?),
         StoreKind::Memory => Arc::new(MemoryHistory::new().open()?),
     })
 }
@@ -27,6 +30,7 @@ pub(crate) fn open_history_read_only(config: &Config) -> Result<Arc<dyn HistoryS
         StoreKind::Table(location) => {
             Ok(Arc::new(TableHistoryStore::open_read_only((**location).clone())))
         }
+        StoreKind::Objects(url) => Ok(Arc::new(OpendalHistoryStore::open_url_read_only(url)?)),
         StoreKind::Memory => Err(Error::Start(
             "the schema history is kept in memory, where only its engine sees it; name a file in \
              schema.history.internal.file.filename"
@@ -36,11 +40,15 @@ pub(crate) fn open_history_read_only(config: &Config) -> Result<Arc<dyn HistoryS
 }
 
 /// The store of offsets that a configuration names.
-#[must_use]
-pub fn open_offsets(config: &Config) -> Arc<dyn OffsetStore> {
-    match &config.offsets.store {
+///
+/// # Errors
+///
+/// [`OffsetStoreError::Io`] when the URL of object storage lacks a setting. No request is made here.
+pub fn open_offsets(config: &Config) -> Result<Arc<dyn OffsetStore>, OffsetStoreError> {
+    Ok(match &config.offsets.store {
         StoreKind::File { path } => Arc::new(FileOffsetStore::new(path)),
         StoreKind::Table(location) => Arc::new(TableOffsetStore::new((**location).clone())),
+        StoreKind::Objects(url) => Arc::new(OpendalOffsetStore::at_url(url)?),
         StoreKind::Memory => Arc::new(MemoryOffsetStore::new()),
-    }
+    })
 }

@@ -259,7 +259,7 @@ const fn or_mariadb(mut key: Key, default: &'static str) -> Key {
 
 const INCREMENTAL: &str = "incremental snapshots are not there yet";
 const SIGNALS: &str = "signals and incremental snapshots are not there yet; remove it";
-const NO_KAFKA: &str = "the stores there are: a file (FileSchemaHistory, FileOffsetBackingStore), a table (JdbcSchemaHistory, JdbcOffsetBackingStore) and memory";
+const NO_KAFKA: &str = "the stores there are: a file (FileSchemaHistory, FileOffsetBackingStore), a table (JdbcSchemaHistory, JdbcOffsetBackingStore), memory, and object storage (holdfast.history.url, holdfast.offsets.url)";
 const OWN_SQL: &str = "the statements of the store are fixed; give the table Debezium's columns";
 const SCHEMAS_ONLY: &str = "it shows in schemas only, which are not written";
 /// What `schemas.enable` gets; with `Yes`, the three properties of [`SCHEMAS_ONLY`] count too.
@@ -292,6 +292,11 @@ pub(crate) const KNOWN: &[Key] = {
     &[
     // Own settings.
     key(G::Own, "holdfast.headers.identity", Bool, Some("false"), Yes, "write the event identity as record header `__holdfast.id`"),
+    key(G::Own, "holdfast.history.url", Text, None, Yes, "the schema history in numbered objects, in RisingWave's layout, instead of `schema.history.internal`: `s3://bucket/folder?endpoint=…&region=…&virtual-host-style=false` or `file:///folder`"),
+    key(G::Own, "holdfast.offsets.url", Text, None, Yes, "the offsets in one JSON object, instead of `offset.storage`: `s3://bucket/folder/offsets.json?…` or `file:///folder/offsets.json`"),
+    key(G::Own, "holdfast.s3.access.key.id", Text, None, Yes, "access key of both URLs; absent: what `AWS_ACCESS_KEY_ID` and its like, `~/.aws` or the role of the machine give"),
+    key(G::Own, "holdfast.s3.secret.access.key", Secret, None, Yes, "its secret"),
+    key(G::Own, "holdfast.s3.session.token", Secret, None, Yes, "token of a temporary session"),
     key(G::Own, "holdfast.source.id", Text, None, Yes, "names the log in the lineage of offsets, instead of the server's UUID"),
 
     // Connection.

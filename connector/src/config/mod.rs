@@ -8,6 +8,7 @@ mod error;
 mod jdbc;
 mod known;
 mod modes;
+mod objects;
 mod properties;
 mod table;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use holdfast_history::ddl;
+use holdfast_history::store::ObjectUrl;
 
 pub use check::SkippedOperations;
 pub use error::{ConfigError, ConfigErrors, Note};
@@ -224,6 +226,8 @@ pub enum StoreKind {
     },
     /// A table of a MySQL or MariaDB, in the layout of Debezium's JDBC stores.
     Table(Box<TableLocation>),
+    /// Object storage or a folder, by a URL (`holdfast.history.url`, `holdfast.offsets.url`).
+    Objects(Box<ObjectUrl>),
     /// Nowhere: gone when the process ends.
     Memory,
 }
@@ -836,6 +840,9 @@ impl<'a> Checked<'a> {
     fn history_store(&mut self, base_dir: &Path, topic_prefix: &str) -> StoreKind {
         const CLASS: &str = "schema.history.internal";
         const FILE: &str = "schema.history.internal.file.filename";
+        if let Some(store) = self.object_store(objects::HISTORY, CLASS) {
+            return store;
+        }
         let class = self.properties.get(CLASS).map(str::trim);
         let file = self.filled(FILE).map(PathBuf::from);
         match (class, file) {
@@ -869,6 +876,14 @@ impl<'a> Checked<'a> {
     fn offset_store(&mut self, base_dir: &Path, topic_prefix: &str) -> StoreKind {
         const CLASS: &str = "offset.storage";
         const FILE: &str = "offset.storage.file.filename";
+        match self.object_store(objects::OFFSETS, CLASS) {
+            // One file has to be replaced as a whole, which OpenDAL does not do there.
+            Some(StoreKind::Objects(url)) if url.is_file() => {
+                return StoreKind::File { path: Path::new("/").join(url.path()) };
+            }
+            Some(store) => return store,
+            None => {}
+        }
         let class = self.properties.get(CLASS).map(str::trim);
         let file = self.filled(FILE).map(PathBuf::from);
         match (class, file) {

@@ -530,6 +530,40 @@ fn tables_are_named_by_jdbc_urls_and_other_drivers_are_refused() {
 }
 
 #[test]
+fn object_storage_is_named_by_urls_without_credentials() {
+    let bucket = "s3://b/data/rw-cdc-schema-history/source-16?region=eu-west-1";
+    let config = config(&[
+        ("holdfast.history.url", bucket),
+        ("holdfast.offsets.url", "file:///var/lib/offsets.json"),
+        ("holdfast.s3.access.key.id", "hidden-id"),
+        ("holdfast.s3.secret.access.key", "hidden-secret"),
+    ]);
+    let StoreKind::Objects(url) = &config.history.store else { panic!("{config:?}") };
+    assert_eq!(url.to_string(), "s3://b/data/rw-cdc-schema-history/source-16");
+    assert_eq!(config.offsets.store, StoreKind::File { path: "/var/lib/offsets.json".into() });
+    assert!(!format!("{config:?}").contains("hidden"), "{config:?}");
+
+    let wrong: [&[(&str, &str)]; 7] = [
+        &[("holdfast.history.url", "/var/lib/history")],
+        &[("holdfast.history.url", "s3://b")],
+        &[("holdfast.history.url", "s3://hidden:hidden@b/x")],
+        &[
+            ("holdfast.history.url", bucket),
+            ("schema.history.internal", "io.debezium.relational.history.MemorySchemaHistory"),
+        ],
+        &[("holdfast.offsets.url", "gs://b/offsets.json")],
+        &[("holdfast.s3.access.key.id", "x"), ("holdfast.offsets.url", "s3://b/offsets.json")],
+        &[("holdfast.s3.session.token", "hidden"), ("holdfast.offsets.url", "s3://b/offsets.json")],
+    ];
+    for properties in wrong {
+        let (property, _) = properties[0];
+        let errors = errors(properties);
+        assert_eq!(errors.of(property).count(), 1, "{errors}");
+        assert!(!errors.to_string().contains("hidden"), "{errors}");
+    }
+}
+
+#[test]
 fn families_match_names_of_their_form_only() {
     for (name, family) in [
         ("column.mask.with.12.chars", "column.mask.with.*.chars"),

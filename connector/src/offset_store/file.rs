@@ -48,27 +48,7 @@ impl FileOffsetStore {
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(|error| self.io("read", error))?;
-        if bytes.starts_with(&JAVA_STREAM) {
-            return Err(OffsetStoreError::DebeziumFile { location: self.location() });
-        }
-        let document: Value =
-            serde_json::from_slice(&bytes).map_err(|error| self.damaged(error.to_string()))?;
-        let Value::Object(mut document) = document else {
-            return Err(self.damaged("it is not a JSON object".to_owned()));
-        };
-        match document.get("holdfast_offsets").and_then(Value::as_u64) {
-            Some(VERSION) => {}
-            Some(version) => {
-                return Err(
-                    self.damaged(format!("its version is {version}, this build reads {VERSION}"))
-                );
-            }
-            None => return Err(self.damaged("it has no member holdfast_offsets".to_owned())),
-        }
-        match document.remove("offsets") {
-            Some(Value::Object(offsets)) => Ok(offsets),
-            Some(_) | None => Err(self.damaged("it has no object offsets".to_owned())),
-        }
+        parse(&bytes, &self.location())
     }
 
     fn write(&self, key: &OffsetKey, offset: &SourceOffset) -> Result<(), OffsetStoreError> {
@@ -88,6 +68,31 @@ impl FileOffsetStore {
 
     fn damaged(&self, reason: String) -> OffsetStoreError {
         OffsetStoreError::Damaged { location: self.location(), reason }
+    }
+}
+
+/// The offsets of a document.
+pub(super) fn parse(bytes: &[u8], location: &str) -> Result<Map<String, Value>, OffsetStoreError> {
+    let damaged =
+        |reason: String| OffsetStoreError::Damaged { location: location.to_owned(), reason };
+    if bytes.starts_with(&JAVA_STREAM) {
+        return Err(OffsetStoreError::DebeziumFile { location: location.to_owned() });
+    }
+    let document: Value =
+        serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+    let Value::Object(mut document) = document else {
+        return Err(damaged("it is not a JSON object".to_owned()));
+    };
+    match document.get("holdfast_offsets").and_then(Value::as_u64) {
+        Some(VERSION) => {}
+        Some(version) => {
+            return Err(damaged(format!("its version is {version}, this build reads {VERSION}")));
+        }
+        None => return Err(damaged("it has no member holdfast_offsets".to_owned())),
+    }
+    match document.remove("offsets") {
+        Some(Value::Object(offsets)) => Ok(offsets),
+        Some(_) | None => Err(damaged("it has no object offsets".to_owned())),
     }
 }
 

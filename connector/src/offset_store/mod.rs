@@ -6,11 +6,13 @@ mod debezium;
 mod file;
 mod java_map;
 mod memory;
+mod opendal;
 
 pub use debezium::{Imported, TakeOverError, export_debezium, import_debezium};
 pub use file::FileOffsetStore;
 pub use java_map::JavaMapError;
 pub use memory::MemoryOffsetStore;
+pub use opendal::OpendalOffsetStore;
 
 pub use crate::stores::open_offsets;
 
@@ -82,6 +84,16 @@ pub enum OffsetStoreError {
         location: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// Another engine stored an offset under the same key since this one did.
+    #[error(
+        "another process stored an offset of {key} in {location} while this one was running; one of the two has to stop"
+    )]
+    Fenced {
+        /// Where.
+        location: String,
+        /// Whose offset it is, see [`OffsetKey::to_json`].
+        key: String,
     },
     /// The file is Debezium's own, a Java-serialised map. It is never overwritten.
     #[error(

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use holdfast_binlog::{Error as BinlogError, ErrorClass};
 use holdfast_connector::Error;
 use holdfast_connector::decode::{self as log, DecodeError, Definitions, Input, Options};
-use holdfast_history::store::FileHistoryStore;
+use holdfast_history::store::{FileHistoryStore, HistoryStore, ObjectUrl, OpendalHistoryStore};
 
 use crate::exit::{BUG, DATA, Failure, STORAGE, USAGE};
 
@@ -36,8 +36,8 @@ pub(crate) struct DecodeArguments {
     /// `USE` says which database they are in. DDL in the log moves the definitions on.
     #[arg(long, value_name = "FILE", conflicts_with = "history")]
     schema: Option<PathBuf>,
-    /// A schema history file to take the definitions from, as of `--offset`.
-    #[arg(long, value_name = "FILE", requires = "offset")]
+    /// A schema history to take the definitions from, as of `--offset`: a file, or a URL as in `holdfast.history.url`.
+    #[arg(long, value_name = "FILE_OR_URL", requires = "offset")]
     history: Option<PathBuf>,
     /// The place in the log that the definitions are needed for: an offset, such as {"file":"binlog.000003","pos":4}.
     #[arg(long, value_name = "JSON", requires = "history")]
@@ -76,12 +76,8 @@ pub(crate) async fn decode(arguments: DecodeArguments) -> Result<(), Failure> {
             Definitions::Sql { name, text }
         }
         (None, Some(path), Some(offset)) => {
-            // A store that is not there has no records; a path that is not there is a mistake.
-            fs::metadata(path).map_err(|error| {
-                Failure::new(USAGE, format!("cannot read {}: {error}", path.display()))
-            })?;
-            let store = FileHistoryStore::open_read_only(path);
-            Definitions::from_history(&store, arguments.server.as_deref(), offset)
+            let store = open_history(path)?;
+            Definitions::from_history(&*store, arguments.server.as_deref(), offset)
                 .await
                 .map_err(failure)?
         }
@@ -104,6 +100,20 @@ pub(crate) async fn decode(arguments: DecodeArguments) -> Result<(), Failure> {
         stop_position: arguments.stop_position,
     };
     log::decode(inputs.collect(), definitions, options, io::stdout().lock()).map_err(failure)
+}
+
+fn open_history(name: &Path) -> Result<Box<dyn HistoryStore>, Failure> {
+    let url = name.to_str().filter(|name| ObjectUrl::is_url(name));
+    if let Some(url) = url {
+        let url = ObjectUrl::parse(url)
+            .map_err(|error| Failure::new(USAGE, format!("--history: {error}")))?;
+        let store = OpendalHistoryStore::open_url_read_only(&url).map_err(Error::from)?;
+        return Ok(Box::new(store));
+    }
+    // A store that is not there has no records; a path that is not there is a mistake.
+    fs::metadata(name)
+        .map_err(|error| Failure::new(USAGE, format!("cannot read {}: {error}", name.display())))?;
+    Ok(Box::new(FileHistoryStore::open_read_only(name)))
 }
 
 fn failure(error: DecodeError) -> Failure {

@@ -151,7 +151,7 @@ fn key_of(config: &Config) -> OffsetKey {
 
 /// The stored offset; exit code 1 when there is none.
 async fn stored(config: &Config) -> Result<SourceOffset, Failure> {
-    let store = open_offsets(config);
+    let store = open_offsets(config).map_err(Error::from)?;
     let key = key_of(config);
     let offset = store
         .load(&key)
