@@ -366,7 +366,7 @@ fn large(compressed: bool) -> Result<()> {
     server
         .sql("CREATE DATABASE bench; USE bench; CREATE TABLE large (id INT PRIMARY KEY, t TEXT)")?;
     prepare(&server, Who::Holdfast, folder.path(), "large")?;
-    let text = "CONCAT(MD5(i), REPEAT(MD5(i + 1), 31))";
+    let text = "CONCAT(LEFT(SHA2(i, 256), 32), REPEAT(LEFT(SHA2(i + 1, 256), 32), 31))";
     server.sql(&format!(
         "USE bench; SET SESSION cte_max_recursion_depth=4294967295; INSERT INTO large {}",
         numbers(1, ROWS, &format!("i, {text}"))
@@ -527,12 +527,12 @@ const WIDE: [(&str, &str, u32); 24] = [
     ("TIMESTAMP(6) NULL", "TIMESTAMPADD(MICROSECOND, i * 7777, '2010-01-01')", 3),
     ("TIME(3)", "SEC_TO_TIME(i % 86400)", 2),
     ("YEAR", "2000 + i % 50", 2),
-    ("CHAR(10)", "LEFT(MD5(i), 10)", 3),
+    ("CHAR(10)", "LEFT(LEFT(SHA2(i, 256), 32), 10)", 3),
     ("VARCHAR(50)", "CONCAT('some text ', i)", 4),
-    ("TEXT", "REPEAT(MD5(i), 3)", 3),
+    ("TEXT", "REPEAT(LEFT(SHA2(i, 256), 32), 3)", 3),
     ("ENUM('one','two','three')", "1 + i % 3", 2),
     ("SET('a','b','c','d')", "i % 16", 2),
-    ("VARBINARY(32)", "UNHEX(MD5(i))", 2),
+    ("VARBINARY(32)", "UNHEX(LEFT(SHA2(i, 256), 32))", 2),
     (
         "JSON",
         "JSON_OBJECT('number', i, 'name', CONCAT('n', i), 'list', JSON_ARRAY(1, 2.5, TRUE, NULL))",

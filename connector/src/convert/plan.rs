@@ -266,6 +266,18 @@ impl Plan {
                 charset.write_json(bytes, out);
                 true
             }
+            (Self::DateTime { calendar, unit }, Value::DateTime(datetime)) => {
+                match calendar.datetime(*datetime, *unit) {
+                    Ok(Some(Logical::Int(number))) => {
+                        token::write_i64(number, out);
+                        true
+                    }
+                    Ok(_) | Err(_) => false,
+                }
+            }
+            (Self::Decimal { scale, mode: DecimalMode::Precise }, Value::Decimal(number)) => {
+                numeric::write_unscaled_json(*number, *scale, out).is_ok()
+            }
             _ => false,
         }
     }

@@ -187,6 +187,7 @@ impl Calendar {
         })
     }
 
+    #[inline]
     pub(crate) fn datetime<'v>(
         self,
         value: DateTime,
@@ -222,6 +223,7 @@ pub(crate) fn day_in<'v>(day: Day, iso: bool) -> Logical<'v> {
 }
 
 /// A moment in a unit. Nanoseconds reach from 1677 to 2262.
+#[inline]
 pub(crate) fn moment_in<'v>(moment: Moment, unit: Unit) -> Result<Logical<'v>, ConvertFailure> {
     let micros = moment.micros_since_epoch();
     Ok(match unit {

@@ -188,14 +188,21 @@ pub fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 fn write_encoded(engine: &GeneralPurpose, bytes: &[u8], out: &mut Vec<u8>) {
+    const ROOM: &str = "four characters for every three bytes are room enough";
     out.push(b'"');
-    let start = out.len();
-    out.resize(start + bytes.len().div_ceil(3) * 4, 0);
-    let room = out.get_mut(start..).unwrap_or_default();
-    let written = engine
-        .encode_slice(bytes, room)
-        .expect("four characters for every three bytes are room enough");
-    out.truncate(start + written);
+    if bytes.len() <= 24 {
+        // Numbers, mostly: their room need not be cleared in the buffer first.
+        let mut room = [0; 32];
+        let written = engine.encode_slice(bytes, &mut room).expect(ROOM);
+        out.extend_from_slice(&room);
+        out.truncate(out.len() - room.len() + written);
+    } else {
+        let start = out.len();
+        out.resize(start + bytes.len().div_ceil(3) * 4, 0);
+        let room = out.get_mut(start..).unwrap_or_default();
+        let written = engine.encode_slice(bytes, room).expect(ROOM);
+        out.truncate(start + written);
+    }
     out.push(b'"');
 }
 
