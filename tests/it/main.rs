@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod cases;
+mod damage;
 mod data;
 mod decode;
 mod embedding;
