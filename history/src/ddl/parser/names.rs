@@ -13,7 +13,10 @@ impl Parser<'_> {
             Some(token) if token.kind == TokenKind::Word && !self.text_at(0).starts_with('@') => {
                 self.text_at(0).to_owned()
             }
-            Some(token) if token.kind == TokenKind::Quoted => unquote_name(self.text_at(0)),
+            // No server takes an empty name.
+            Some(token) if token.kind == TokenKind::Quoted && self.text_at(0).len() > 2 => {
+                unquote_name(self.text_at(0))
+            }
             // `1e5` as a name is a number to the tokenizer.
             Some(token)
                 if token.kind == TokenKind::Number
