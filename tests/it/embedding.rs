@@ -54,6 +54,12 @@ fn ids(batch: &Batch) -> Vec<u32> {
     .collect()
 }
 
+/// Runs `test` on a server of its own for the time; the guard is held outside of the runtime.
+fn on(options: &Options, test: impl AsyncFnOnce(&Server)) {
+    let server = shared(options).unwrap();
+    tokio::runtime::Runtime::new().unwrap().block_on(test(&server));
+}
+
 async fn next(engine: &mut Engine) -> Option<Batch> {
     tokio::time::timeout(PATIENCE, engine.next_batch()).await.expect("no batch came").unwrap()
 }
@@ -74,24 +80,27 @@ async fn take(engine: &mut Engine, rows: usize) -> Vec<u32> {
     all
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_paused_engine_gives_nothing_out_and_goes_on_where_it_stood() {
-    let server = shared(&Options::mysql()).unwrap();
-    table(&server, "pausing");
-    let mut engine = Engine::builder(config(&server, "pausing")).paused().start().await.unwrap();
+#[test]
+fn a_paused_engine_gives_nothing_out_and_goes_on_where_it_stood() {
+    on(&Options::mysql(), pause);
+}
+
+async fn pause(server: &Server) {
+    table(server, "pausing");
+    let mut engine = Engine::builder(config(server, "pausing")).paused().start().await.unwrap();
     let control = engine.control();
     assert!(control.paused().await);
     // Nothing was captured yet, so that this is part of the snapshot, which has no data.
-    insert(&server, "pausing", 0..3);
+    insert(server, "pausing", 0..3);
     nothing_comes(&mut engine).await;
     control.resume();
     assert!(control.streaming().await);
-    insert(&server, "pausing", 3..6);
+    insert(server, "pausing", 3..6);
     assert_eq!(take(&mut engine, 3).await, [3, 4, 5]);
 
     control.pause();
     assert!(control.paused().await);
-    insert(&server, "pausing", 6..9);
+    insert(server, "pausing", 6..9);
     nothing_comes(&mut engine).await;
     // Whoever kills the connection meanwhile is not noticed: it is made again.
     let dump = server
@@ -114,18 +123,21 @@ async fn a_paused_engine_gives_nothing_out_and_goes_on_where_it_stood() {
     engine.close().await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_rate_limit_changes_without_a_new_connection() {
-    let server = shared(&Options::mysql()).unwrap();
-    table(&server, "limited");
+#[test]
+fn a_rate_limit_changes_without_a_new_connection() {
+    on(&Options::mysql(), limit);
+}
+
+async fn limit(server: &Server) {
+    table(server, "limited");
     let mut engine =
-        Engine::builder(config(&server, "limited")).rate_limit(Some(0)).start().await.unwrap();
+        Engine::builder(config(server, "limited")).rate_limit(Some(0)).start().await.unwrap();
     let control = engine.control();
     assert!(control.paused().await);
     nothing_comes(&mut engine).await;
     control.set_rate_limit(Some(100));
     assert!(control.streaming().await);
-    insert(&server, "limited", 0..200);
+    insert(server, "limited", 0..200);
     let begun = Instant::now();
     assert_eq!(take(&mut engine, 100).await.len(), 100);
     let took = begun.elapsed();
@@ -138,16 +150,19 @@ async fn a_rate_limit_changes_without_a_new_connection() {
     engine.close().await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_redelivery_begins_at_the_frontier_with_the_definitions_of_then() {
-    let server = shared(&Options::mysql()).unwrap();
-    table(&server, "again");
-    let mut engine = Engine::builder(config(&server, "again")).start().await.unwrap();
+#[test]
+fn a_redelivery_begins_at_the_frontier_with_the_definitions_of_then() {
+    on(&Options::mysql(), redelivery);
+}
+
+async fn redelivery(server: &Server) {
+    table(server, "again");
+    let mut engine = Engine::builder(config(server, "again")).start().await.unwrap();
     let control = engine.control();
     assert!(control.streaming().await);
-    insert(&server, "again", 0..2);
+    insert(server, "again", 0..2);
     assert_eq!(take(&mut engine, 2).await, [0, 1]);
-    insert(&server, "again", 2..5);
+    insert(server, "again", 2..5);
     server.sql("ALTER TABLE again.t ADD COLUMN w INT").unwrap();
     server.sql("INSERT INTO again.t VALUES (5, 0, 0)").unwrap();
     let mut first: Vec<Batch> = Vec::new();
@@ -161,7 +176,7 @@ async fn a_redelivery_begins_at_the_frontier_with_the_definitions_of_then() {
     let stale = control.status().acks.stale;
     first[0].acknowledge();
     assert!(control.status().acks.stale > stale, "handles from before are stale");
-    insert_wide(&server, 6);
+    insert_wide(server, 6);
     assert_eq!(take(&mut engine, 1).await, [6]);
     assert_eq!(control.status().open_groups, 0);
     engine.close_within(Duration::from_secs(1)).await.unwrap();
@@ -172,6 +187,7 @@ fn insert_wide(server: &Server, id: u32) {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "no executor runs in this test")]
 fn metrics_are_served_while_records_are_written() {
     let server = shared(&Options::mysql()).unwrap();
     table(&server, "measured");
@@ -222,32 +238,35 @@ fn scrape(address: &str) -> std::io::Result<String> {
     Ok(text)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_idle_restart_leaves_the_stored_offset_as_it_is() {
+#[test]
+fn an_idle_restart_leaves_the_stored_offset_as_it_is() {
     for options in [Options::mysql(), Options::mariadb()] {
-        let server = shared(&options).unwrap();
-        table(&server, "idle");
-        let config = config(&server, "idle");
-        let mut engine = Engine::builder(config.clone()).start().await.unwrap();
-        assert!(engine.control().streaming().await);
-        insert(&server, "idle", 0..2);
-        take(&mut engine, 2).await;
-        // The commit moves the place behind the transaction.
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        engine.close().await.unwrap();
-        let stored = offset_of(&config).await;
-        let engine = Engine::builder(config.clone()).start().await.unwrap();
-        let control = engine.control();
-        assert!(control.streaming().await);
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(control.status().offset_commits, 0);
-        engine.close().await.unwrap();
-        assert_eq!(offset_of(&config).await, stored);
-        assert!(stored.server_id.is_some(), "{stored:?}");
+        on(&options, idle_restart);
     }
+}
+
+async fn idle_restart(server: &Server) {
+    table(server, "idle");
+    let config = config(server, "idle");
+    let mut engine = Engine::builder(config.clone()).start().await.unwrap();
+    assert!(engine.control().streaming().await);
+    insert(server, "idle", 0..2);
+    take(&mut engine, 2).await;
+    // The commit moves the place behind the transaction.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    engine.close().await.unwrap();
+    let stored = offset_of(&config).await;
+    let engine = Engine::builder(config.clone()).start().await.unwrap();
+    let control = engine.control();
+    assert!(control.streaming().await);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(control.status().offset_commits, 0);
+    engine.close().await.unwrap();
+    assert_eq!(offset_of(&config).await, stored);
+    assert!(stored.server_id.is_some(), "{stored:?}");
 }
 
 async fn offset_of(config: &Config) -> holdfast_history::offset::SourceOffset {
     let key = OffsetKey { engine: config.name.clone(), server: config.topic_prefix.clone() };
-    offset_store::open_offsets(config).load(&key).await.unwrap().unwrap()
+    offset_store::open_offsets(config).unwrap().load(&key).await.unwrap().unwrap()
 }
