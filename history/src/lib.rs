@@ -1,5 +1,6 @@
 //! Schema history: what every table looked like at a position.
 
+mod ahead;
 pub mod codec;
 pub mod compare;
 pub mod cross_check;
@@ -12,6 +13,7 @@ pub mod recover;
 pub mod schema;
 pub mod store;
 
+pub use ahead::Ahead;
 pub use cross_check::ShapeMismatch;
 pub use error::{Error, ErrorClass};
 pub use offset::SourceOffset;

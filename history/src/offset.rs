@@ -397,9 +397,15 @@ impl LogPlace {
     /// Whether `offset` is at or before this place; false where the two cannot be compared.
     #[must_use]
     pub fn is_at_or_after(&self, offset: &SourceOffset) -> bool {
-        let files = BinlogFile::parse(&offset.file).ok().zip(BinlogFile::parse(&self.file).ok());
-        let order = files.and_then(|(offset, here)| offset.partial_cmp(&here));
-        order.is_some_and(|order| order.then(offset.pos.cmp(&self.pos)) != Ordering::Greater)
+        self.reaches(&offset.file, offset.pos)
+    }
+
+    /// Whether `pos` of `file` is at or before this place; false where the two cannot be compared.
+    #[must_use]
+    pub fn reaches(&self, file: &str, pos: u64) -> bool {
+        let files = BinlogFile::parse(file).ok().zip(BinlogFile::parse(&self.file).ok());
+        let order = files.and_then(|(there, here)| there.partial_cmp(&here));
+        order.is_some_and(|order| order.then(pos.cmp(&self.pos)) != Ordering::Greater)
     }
 }
 

@@ -10,6 +10,7 @@ use std::fmt;
 
 use holdfast_binlog::position::BinlogFile;
 
+use crate::ahead::Ahead;
 use crate::codec::{RecordError, RecordLine};
 use crate::compare::{Comparator, CompareContext, Rule, Verdict};
 use crate::ddl::{DdlContext, apply_statement};
@@ -85,6 +86,8 @@ pub struct Recovered {
     pub report: RecoveryReport,
     /// Tells statements that the stream delivers although they are in [`Self::tables`] already.
     pub guard: ReplayGuard,
+    /// The tables whose definitions a refresh has read further on in the log.
+    pub ahead: Ahead,
 }
 
 /// What recovery did with the records. Record numbers count from 1 in storage order.
@@ -201,7 +204,7 @@ impl<'a> Recovery<'a> {
                 options,
                 report: RecoveryReport::default(),
                 statements: HashSet::new(),
-                read_at: None,
+                ahead: Ahead::default(),
             },
             guard: ReplayGuard::default(),
             warned_tables: BTreeSet::new(),
@@ -258,7 +261,8 @@ impl<'a> Recovery<'a> {
         for ((rule, why), count) in self.guesses {
             tracing::warn!(rule = %rule, why, count, "positions of history records were compared by a fallback");
         }
-        let Replay { tables, mut report, .. } = self.replay;
+        let Replay { mut tables, mut report, mut ahead, .. } = self.replay;
+        ahead.restore(self.desired, &mut tables);
         report.origins.retain(|id, _| tables.get(id).is_some());
         tracing::info!(
             recovered = report.recovered,
@@ -268,7 +272,7 @@ impl<'a> Recovery<'a> {
             tables = tables.len(),
             "schema history recovered"
         );
-        Recovered { tables, report, guard: self.guard }
+        Recovered { tables, report, guard: self.guard, ahead }
     }
 
     /// Counts a record and compares its position; `None` when it is of another source.
@@ -291,6 +295,9 @@ impl<'a> Recovery<'a> {
     fn apply(&mut self, record: &HistoryRecord) -> Result<(), Error> {
         let number = self.replay.report.recovered;
         self.replay.apply(number, record)?;
+        if self.comparator.same_log(&record.position) != Some(false) {
+            self.replay.ahead.note(record, &self.replay.tables);
+        }
         self.guard.note(number, record, self.desired, &self.comparator);
         Ok(())
     }
@@ -398,8 +405,8 @@ struct Replay<'a> {
     report: RecoveryReport,
     /// Statements applied by their text: a second record of one is a retry after a lost answer.
     statements: HashSet<(String, u64, String, String)>,
-    /// Where the definitions of the last refresh were read. Statements up to there may be in effect already.
-    read_at: Option<LogPlace>,
+    /// Definitions of which statements on the way may be in effect already.
+    ahead: Ahead,
 }
 
 impl Replay<'_> {
@@ -414,10 +421,6 @@ impl Replay<'_> {
             self.apply_statement(number, record, ddl)?;
         } else {
             self.report.without_effect += 1;
-        }
-        let head = record.position.holdfast.as_ref().and_then(|ours| ours.refresh_head.as_deref());
-        if let Some(head) = head {
-            self.read_at = LogPlace::parse(head);
         }
         Ok(())
     }
@@ -461,16 +464,17 @@ impl Replay<'_> {
                 return Ok(());
             }
         }
+        let place = LogPlace { file: record.position.file.clone(), pos: record.position.pos };
         let context = DdlContext {
             database: Some(record.database_name.clone()).filter(|name| !name.is_empty()),
-            definitions_are_ahead: self
-                .read_at
-                .as_ref()
-                .is_some_and(|head| head.is_at_or_after(&record.position)),
+            definitions_are_ahead: self.ahead.covers(&place),
             ..self.options.ddl.clone()
         };
-        match apply_statement(ddl, &context, &mut self.tables) {
-            Ok(events) => {
+        let applied = apply_statement(ddl, &context, &mut self.tables)
+            .or_else(|error| self.ahead.despite(&place, &error, ddl).ok_or(error));
+        match applied {
+            Ok(mut events) => {
+                self.ahead.keep(&place, &mut self.tables, &mut events);
                 for change in events.iter().flat_map(|event| &event.changes) {
                     self.note_origin(number, change);
                 }

@@ -1,5 +1,7 @@
 //! Statements as far as the table model is concerned. Names are as written, without quotes.
 
+use crate::schema::TableId;
+
 /// A parsed statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
@@ -8,6 +10,100 @@ pub struct Statement {
     /// The text from the first token to its end, which Debezium reports for a statement without effect.
     pub(crate) raw: String,
     pub(crate) action: Action,
+}
+
+/// What a statement is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Touched {
+    /// Tables whose definitions it may change, by all their names, before and after.
+    pub tables: Vec<TableId>,
+    /// Databases all of whose tables it may change.
+    pub databases: Vec<String>,
+}
+
+impl Statement {
+    /// The tables whose definitions the statement may change. `database` is the session's. Names without a database in a
+    /// session without one are left out.
+    #[must_use]
+    pub fn touched(&self, database: Option<&str>) -> Touched {
+        let mut touched = Touched::default();
+        let mut add = |name: &Name| {
+            if let Some(database) = name.database.as_deref().or(database) {
+                touched.tables.push(TableId::new(database, name.table.as_str()));
+            }
+        };
+        match &self.action {
+            Action::CreateTable(create) => add(&create.name),
+            Action::CreateLike { name, .. } => add(name),
+            Action::AlterTable(alter) => {
+                if alter.clauses.iter().any(Clause::has_effect) {
+                    add(&alter.name);
+                    alter.clauses.iter().for_each(|clause| clause.other_tables(&mut add));
+                }
+            }
+            Action::DropTables(drop) => drop.names.iter().for_each(add),
+            Action::RenameTables(pairs) => {
+                for pair in pairs {
+                    add(&pair.from);
+                    add(&pair.to);
+                }
+            }
+            Action::CreateUniqueIndex { table, .. } => add(table),
+            Action::DropDatabase { name } => touched.databases.push(name.clone()),
+            Action::CreateDatabase { name, or_replace: true, .. } => {
+                touched.databases.push(name.clone());
+            }
+            Action::Ignored
+            | Action::NoEffect
+            | Action::Truncate(_)
+            | Action::CreateDatabase { .. }
+            | Action::AlterDatabase { .. }
+            | Action::Use { .. }
+            | Action::Set(_)
+            | Action::CreateSequence(_)
+            | Action::DropSequences(_) => {}
+        }
+        touched
+    }
+}
+
+impl Clause {
+    fn has_effect(&self) -> bool {
+        match &self.kind {
+            ClauseKind::NoEffect => false,
+            ClauseKind::List(clauses) => clauses.iter().any(Self::has_effect),
+            ClauseKind::Add { .. }
+            | ClauseKind::Change { .. }
+            | ClauseKind::RenameColumn { .. }
+            | ClauseKind::DropColumn { .. }
+            | ClauseKind::SetDefault { .. }
+            | ClauseKind::DropDefault { .. }
+            | ClauseKind::AddPrimaryKey(_)
+            | ClauseKind::AddUnique(_)
+            | ClauseKind::DropPrimaryKey
+            | ClauseKind::Rename(_)
+            | ClauseKind::ConvertCharset(_)
+            | ClauseKind::Options(_)
+            | ClauseKind::AddSystemVersioning
+            | ClauseKind::AddSystemPeriod
+            | ClauseKind::DropSystemVersioning
+            | ClauseKind::ConvertPartitionToTable(_)
+            | ClauseKind::ConvertTableToPartition(_) => true,
+        }
+    }
+
+    /// The tables that the clause names.
+    fn other_tables(&self, add: &mut impl FnMut(&Name)) {
+        if let ClauseKind::Rename(name)
+        | ClauseKind::ConvertPartitionToTable(name)
+        | ClauseKind::ConvertTableToPartition(name) = &self.kind
+        {
+            add(name);
+        }
+        if let ClauseKind::List(clauses) = &self.kind {
+            clauses.iter().for_each(|clause| clause.other_tables(add));
+        }
+    }
 }
 
 /// What a statement does to the model.

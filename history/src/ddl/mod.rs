@@ -22,7 +22,7 @@ mod lexer;
 mod parser;
 
 pub use apply::apply;
-pub use ast::Statement;
+pub use ast::{Statement, Touched};
 pub use error::{DdlError, DdlErrorKind};
 pub use event::{DdlEvent, DdlEventKind};
 pub use filter::{StatementClass, classify};

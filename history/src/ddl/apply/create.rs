@@ -13,7 +13,7 @@ impl Scope<'_> {
     pub(super) fn create_table(&mut self, create: &CreateTable) -> Result<Vec<DdlEvent>, DdlError> {
         let id = self.resolve(&create.name)?;
         if self.keeps(&id, create.if_not_exists, create.or_replace) {
-            return Ok(self.without_effect());
+            return Ok(self.kept(&id));
         }
         if self.context.failed {
             return Ok(self.failed_create(id, create.or_replace));
@@ -88,7 +88,7 @@ impl Scope<'_> {
         let id = self.resolve(name)?;
         let source_id = self.resolve(source)?;
         if self.keeps(&id, if_not_exists, or_replace) {
-            return Ok(self.without_effect());
+            return Ok(self.kept(&id));
         }
         if self.context.failed {
             return Ok(self.failed_create(id, or_replace));
@@ -106,6 +106,18 @@ impl Scope<'_> {
     fn keeps(&self, id: &TableId, if_not_exists: bool, or_replace: bool) -> bool {
         let there = self.tables.get(id).is_some();
         there && !or_replace && (if_not_exists || self.context.definitions_are_ahead)
+    }
+
+    /// What is told of a CREATE TABLE of a table that stays. A definition that is ahead is told: whoever saw the table go
+    /// before needs it.
+    fn kept(&mut self, id: &TableId) -> Vec<DdlEvent> {
+        match self.tables.get(id).map(Arc::clone) {
+            Some(table) if self.context.definitions_are_ahead => {
+                let changes = vec![TableChange::Create(Arc::clone(&table))];
+                vec![self.event(DdlEventKind::Create, table.id.clone(), changes)]
+            }
+            Some(_) | None => self.without_effect(),
+        }
     }
 
     /// MariaDB logs a CREATE OR REPLACE that failed when it had dropped the old table already.

@@ -28,7 +28,7 @@ const MAX_COLUMNS: usize = 4096 + 2;
 ///
 /// - ADD COLUMN of a column that is there, and DROP, RENAME and ALTER COLUMN of one that is not, change nothing; MODIFY,
 ///   and CHANGE of what is already renamed, are applied to what is there;
-/// - CREATE TABLE of a table that is there changes nothing; RENAME TABLE of an unknown table to one that is there
+/// - CREATE TABLE of a table that is there changes nothing and reports it; RENAME TABLE of an unknown table to one that is there
 ///   changes nothing and reports that one;
 /// - a key is set as far as its columns are there; character sets are set;
 /// - AFTER an unknown column puts the column at the end.

@@ -1482,7 +1482,7 @@ fn definitions_of_a_later_time_make_clauses_no_ops() {
         ),
         ("ALTER TABLE pre DROP PRIMARY KEY, ADD PRIMARY KEY (gone, id)", unchanged),
         ("ALTER TABLE pre CONVERT TO CHARACTER SET utf8mb4", unchanged),
-        ("CREATE TABLE pre (x INT)", "Other gold"),
+        ("CREATE TABLE pre (x INT)", "CREATE gold.pre utf8mb4 [id] id INT!; a INT"),
         ("RENAME TABLE old TO pre", "ALTER gold.old -> gold.pre utf8mb4 [id] id INT!; a INT"),
         ("RENAME TABLE old TO gone", "Alter gold"),
         ("DROP TABLE gone", "DROP gold.gone"),
