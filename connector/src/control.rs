@@ -20,6 +20,9 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::metrics::Counters;
 use crate::offset::OffsetPoint;
+use crate::refresh::{Refresh, RefreshOptions, RefreshReport};
+use holdfast_history::TableId;
+use holdfast_history::store::HistoryStore;
 
 /// What an engine is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,6 +77,8 @@ pub struct Status {
 /// Controls a running engine. It can be cloned and sent anywhere.
 #[derive(Clone)]
 pub struct Control {
+    config: Arc<Config>,
+    history: Arc<dyn HistoryStore>,
     ledger: SharedLedger,
     committer: Arc<Committer>,
     signals: Arc<Signals>,
@@ -88,11 +93,12 @@ impl fmt::Debug for Control {
 
 impl Control {
     pub(crate) fn new(
+        config: Arc<Config>,
+        history: Arc<dyn HistoryStore>,
         committer: Arc<Committer>,
         signals: Arc<Signals>,
-        config: Arc<Config>,
     ) -> Self {
-        Self { ledger: committer.ledger.clone(), committer, signals, config }
+        Self { ledger: committer.ledger.clone(), config, history, committer, signals }
     }
 
     /// Stops reading. What was read is still given out, also by an engine that is paused; then
@@ -143,7 +149,53 @@ impl Control {
     ///
     /// The definitions that the place needs are recovered from the schema history, as at a restart.
     pub fn redeliver(&self) {
-        self.signals.want(|wanted| wanted.rewinds += 1);
+        self.signals.redeliver();
+    }
+
+    /// Rebuilds the schema history at the frontier: see [`crate::refresh`]. The engine stands still meanwhile, and goes on
+    /// at the frontier with the new definitions, unless it was paused before: then it does at [`Self::resume`]. What was
+    /// delivered beyond the frontier is delivered again, and handles of it are stale. It does not wait for
+    /// acknowledgements. When a guard says no, nothing is written and everything goes on as before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`], [`Error::PositionLost`], [`Error::History`] and errors of the connection;
+    /// [`Error::Start`] when the engine has ended, or has no complete snapshot yet.
+    pub async fn refresh_schema_history(
+        &self,
+        tables: &[TableId],
+        options: &RefreshOptions,
+    ) -> Result<RefreshReport, Error> {
+        let was_paused = self.signals.wanted().paused;
+        self.pause();
+        let refreshed = self.refresh_standing(tables, options).await;
+        if !was_paused {
+            self.resume();
+        }
+        refreshed
+    }
+
+    async fn refresh_standing(
+        &self,
+        tables: &[TableId],
+        options: &RefreshOptions,
+    ) -> Result<RefreshReport, Error> {
+        if !self.paused().await {
+            return Err(Error::Start("the engine has ended".to_owned()));
+        }
+        let frontier = self.ledger.lock().frontier().clone();
+        if !frontier.is_known() {
+            return Err(Error::Start("nothing is delivered yet: there is no offset".to_owned()));
+        }
+        let options = RefreshOptions { tables: tables.to_vec(), ..options.clone() };
+        let (config, history) = (Arc::clone(&self.config), Arc::clone(&self.history));
+        let offset = frontier.to_source_offset();
+        let refresh = Box::pin(Refresh::prepare_at(config, history, offset, &options)).await?;
+        let report = refresh.apply().await?;
+        if report.written {
+            self.redeliver();
+        }
+        Ok(report)
     }
 
     /// Stores the offset of everything acknowledged so far, now.
@@ -321,6 +373,11 @@ impl Signals {
 
     fn want(&self, change: impl FnOnce(&mut Wanted)) {
         self.wanted.send_modify(change);
+    }
+
+    /// Wants everything from the frontier on to be given out again.
+    pub(crate) fn redeliver(&self) {
+        self.want(|wanted| wanted.rewinds += 1);
     }
 
     /// What is wanted now.

@@ -94,7 +94,7 @@ impl EngineBuilder {
         let mut tasks = JoinSet::new();
         let source = Source::new(
             Arc::clone(&config),
-            history,
+            Arc::clone(&history),
             Arc::clone(&committer),
             stored,
             sender,
@@ -102,7 +102,7 @@ impl EngineBuilder {
         );
         tasks.spawn(source.run());
         tasks.spawn(commit_forever(Arc::clone(&committer), config.offsets.flush_interval));
-        let control = Control::new(committer, signals, config);
+        let control = Control::new(config, history, committer, signals);
         tasks.spawn(publish_forever(control.clone()));
         Ok(Engine { batches, control, tasks, pace: Pace::new(), given_out: 0 })
     }

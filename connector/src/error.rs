@@ -57,6 +57,9 @@ pub enum Error {
         /// What was looked for, what is there, and what to do.
         detail: String,
     },
+    /// A guard of an operation said no; nothing was changed.
+    #[error("{0}")]
+    Refused(String),
     /// A statement that changes the schema could not be understood.
     #[error(transparent)]
     Ddl(#[from] Box<DdlFailure>),
@@ -64,7 +67,8 @@ pub enum Error {
     #[error(
         "Encountered change event for table {table} whose schema isn't known to this connector, in {file} at \
          {position}; the schema history lacks its definition, as it does \
-         when the user had no right to SELECT from the table at the time of the snapshot"
+         when the user had no right to SELECT from the table at the time of the snapshot; rebuild it at the stored offset \
+         with `holdfast refresh --config FILE --table {table}`"
     )]
     UnknownTable {
         /// The table.
@@ -193,7 +197,7 @@ impl fmt::Display for Mismatch {
             f,
             "the rows of {table} in {file} at {position} do not fit its definition: {mismatch}. The log has columns \
              ({wire}), the definition, which is from {origin}, has ({model}): a change of the table is missing from the \
-             schema history; rebuild the schema history at the stored offset"
+             schema history; rebuild it at the stored offset with `holdfast refresh --config FILE --table {table}`"
         )
     }
 }
@@ -315,7 +319,9 @@ impl Error {
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Config(_) | Self::Server { .. } | Self::Start(_) => ErrorClass::Config,
+            Self::Config(_) | Self::Server { .. } | Self::Start(_) | Self::Refused(_) => {
+                ErrorClass::Config
+            }
             Self::Binlog(error) => class_of(error),
             Self::Dump(failure) => class_of(&failure.source),
             Self::History(error) => match error.class() {

@@ -8,13 +8,13 @@ use holdfast_binlog::{GtidPos, GtidSet};
 use holdfast_history::ddl::{self, DdlContext, DdlEvent};
 use holdfast_history::offset::SnapshotKind;
 use holdfast_history::recover::ReplayGuard;
-use holdfast_history::{HistoryRecord, TableId, Tables};
+use holdfast_history::{Ahead, HistoryRecord, TableId, Tables};
 use holdfast_snapshot::{LogPosition, ServerFacts, SnapshotOptions, SnapshotRow, Snapshotter};
 use mysql_async::Conn;
 
 use crate::assemble::{Origins, TableContext, VERSION, history_record, schema_change_record};
 use crate::batch::{BatchBuilder, RecordHead, RecordOrigin};
-use crate::config::{LockingMode, SnapshotMode};
+use crate::config::LockingMode;
 use crate::convert::Origin;
 use crate::error::{ConvertFailed, DdlFailure, Error};
 use crate::format::debezium_json::{self as json, EnvelopeEnd, Op, SourceInfo};
@@ -53,7 +53,7 @@ impl Source {
         facts: &ServerFacts,
     ) -> Result<Option<StreamStart>, Error> {
         let config = Arc::clone(&self.config);
-        let with_data = config.snapshot.mode != SnapshotMode::NoData;
+        let with_data = config.snapshot.mode.reads_rows() || self.fills_gap;
         if !config.snapshot.delay.is_zero() {
             tokio::time::sleep(config.snapshot.delay).await;
         }
@@ -68,15 +68,7 @@ impl Source {
                 ));
             }
         };
-        let wants_schema = |table: &TableId| {
-            if config.history.only_captured_tables {
-                config.tables.captures(table)
-            } else {
-                let listed = !config.history.only_captured_databases
-                    || config.tables.databases.includes(&table.database);
-                listed && !crate::filter::is_built_in(&table.database)
-            }
-        };
+        let wants_schema = |table: &TableId| config.wants_definition(table);
         let options = SnapshotOptions {
             locking,
             lock_timeout: config.snapshot.lock_timeout,
@@ -147,7 +139,8 @@ impl Source {
         }
         let offset = run.complete.to_source_offset();
         let (guard, origins) = (ReplayGuard::default(), Origins::new(None));
-        Ok(Some(StreamStart { offset, tables, guard, origins, lineage }))
+        let ahead = Ahead::default();
+        Ok(Some(StreamStart { offset, tables, guard, ahead, origins, lineage }))
     }
 
     fn begin_run(

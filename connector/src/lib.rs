@@ -22,6 +22,7 @@ pub mod metrics;
 pub mod offset;
 pub mod offset_store;
 mod record;
+pub mod refresh;
 pub mod set_offset;
 mod source;
 mod stores;

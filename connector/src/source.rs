@@ -10,11 +10,11 @@ use holdfast_binlog::event::{ChecksumAlgorithm, EventData, PayloadReader};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
 use holdfast_binlog::txn::{Gtids, TransactionGtid, TxnTracker};
 use holdfast_binlog::{BinlogPosition, GtidSet};
-use holdfast_history::Tables;
 use holdfast_history::ddl::DdlContext;
 use holdfast_history::offset::{SnapshotKind, SourceOffset};
 use holdfast_history::recover::{RecoverOptions, Recovered, ReplayGuard, recover_store};
 use holdfast_history::store::HistoryStore;
+use holdfast_history::{Ahead, Tables};
 use holdfast_snapshot::{ServerFacts, ServerFlavor, ServerOptions};
 use mysql_async::Conn;
 use tokio::sync::mpsc;
@@ -25,12 +25,13 @@ use crate::assemble::{Assembler, AssemblerStart, HeldRef, Origins, Step};
 use crate::available::{check_available, counted, parse_set, tracks_gtids};
 use crate::batch::Batch;
 use crate::committer::Committer;
-use crate::config::{Config, GuardrailAction, SnapshotMode};
+use crate::config::{Config, GuardrailAction, OnMismatch, SnapshotMode};
 use crate::control::{EngineState, LastEvent, Signals};
 use crate::error::{DumpFailure, Error, ErrorClass};
 use crate::offset::{Lineage, OffsetPoint, dump_position, file_of, gtids_of, resume_of};
+use crate::refresh::{Refresh, RefreshOptions};
 
-pub(crate) use verify::verify;
+pub(crate) use verify::{Followed, scan, verify};
 
 /// The source task's state.
 pub(crate) struct Source {
@@ -46,6 +47,10 @@ pub(crate) struct Source {
     streamed: bool,
     /// Whether reading stood still on the current connection.
     held: bool,
+    /// Whether a snapshot takes the place of what is gone from the log.
+    pub(crate) fills_gap: bool,
+    /// Where definitions were rebuilt last because a row did not fit.
+    repaired_at: Option<SourceOffset>,
 }
 
 /// What the consumer gets.
@@ -61,6 +66,7 @@ pub(crate) struct StreamStart {
     pub(crate) offset: SourceOffset,
     pub(crate) tables: Tables,
     pub(crate) guard: ReplayGuard,
+    pub(crate) ahead: Ahead,
     pub(crate) origins: Origins,
     pub(crate) lineage: Arc<Lineage>,
 }
@@ -93,6 +99,8 @@ impl Source {
             rewinds: 0,
             streamed: false,
             held: false,
+            fills_gap: false,
+            repaired_at: None,
         }
     }
 
@@ -102,6 +110,7 @@ impl Source {
             match Box::pin(self.capture()).await {
                 Ok(Ended::Rewind) => self.rewind(),
                 Ok(Ended::Stopped) => break Ok(()),
+                Err(error) if self.repaired(&error).await => self.rewind(),
                 Err(error) => break Err(error),
             }
         };
@@ -145,25 +154,17 @@ impl Source {
             conn = holdfast_snapshot::connect(&server_options(&self.config)).await?;
         }
         let stored = self.stored.clone();
-        let snapshot = match (&stored, self.config.snapshot.mode) {
-            // What a redelivery begins at is complete, or is not.
-            (Some(offset), _) if self.rewinds > 0 => offset.snapshot == Some(SnapshotKind::Initial),
-            (_, SnapshotMode::Always) | (None, _) => true,
-            (
-                Some(offset),
-                SnapshotMode::Initial
-                | SnapshotMode::InitialOnly
-                | SnapshotMode::NoData
-                | SnapshotMode::WhenNeeded,
-            ) => offset.snapshot == Some(SnapshotKind::Initial),
-            (Some(_), _) => false,
-        };
+        let mode = self.config.snapshot.mode;
+        let snapshot = self.wants_snapshot(stored.as_ref())?;
         let start = if !snapshot && let Some(offset) = &stored {
-            match self.resume(&mut conn, &facts, offset.clone()).await {
-                Err(error @ Error::PositionLost { .. })
-                    if self.config.snapshot.mode == SnapshotMode::WhenNeeded =>
-                {
+            let resumed = match self.rebuild(offset).await {
+                Ok(()) => self.resume(&mut conn, &facts, offset.clone()).await,
+                Err(error) => Err(error),
+            };
+            match resumed {
+                Err(error @ Error::PositionLost { .. }) if mode.reads_rows_anew() => {
                     tracing::warn!(error = error.chain(), "a new snapshot fills the gap");
+                    self.fills_gap = true;
                     None
                 }
                 result => Some(result?),
@@ -185,10 +186,120 @@ impl Source {
                 None => return Ok(self.interrupted()),
             }
         };
-        if self.config.snapshot.mode == SnapshotMode::InitialOnly {
+        if !mode.streams() {
             return Ok(Ended::Stopped);
         }
         self.stream(&facts, start).await
+    }
+
+    /// Whether a snapshot comes first.
+    fn wants_snapshot(&self, stored: Option<&SourceOffset>) -> Result<bool, Error> {
+        let is_incomplete = |offset: &SourceOffset| offset.snapshot == Some(SnapshotKind::Initial);
+        Ok(match (stored, self.config.snapshot.mode) {
+            // What a redelivery begins at is complete, or is not.
+            (Some(offset), _) if self.rewinds > 0 => is_incomplete(offset),
+            (_, SnapshotMode::Always) => true,
+            (None, SnapshotMode::Recovery) => {
+                return Err(Error::Start(
+                    "Could not find existing redo log information while attempting schema only recovery snapshot"
+                        .to_owned(),
+                ));
+            }
+            (stored, SnapshotMode::ConfigurationBased(configured)) => match stored {
+                _ if configured.data => true,
+                Some(offset) => configured.schema && is_incomplete(offset),
+                None if configured.schema => true,
+                None => {
+                    return Err(Error::Start(
+                        "no offset is stored, and snapshot.mode=configuration_based reads neither definitions nor rows; \
+                         set snapshot.mode.configuration.based.snapshot.schema or .snapshot.data"
+                            .to_owned(),
+                    ));
+                }
+            },
+            (None, _) => true,
+            (
+                Some(offset),
+                SnapshotMode::Initial
+                | SnapshotMode::InitialOnly
+                | SnapshotMode::NoData
+                | SnapshotMode::WhenNeeded,
+            ) => is_incomplete(offset),
+            (Some(_), SnapshotMode::Recovery) => false,
+        })
+    }
+
+    /// Rebuilds the schema history at the stored offset, where the mode says so. The offset stays: a snapshot that reads
+    /// definitions alone may never move it, or what is between it and the head is lost.
+    async fn rebuild(&mut self, offset: &SourceOffset) -> Result<(), Error> {
+        let wanted = match self.config.snapshot.mode {
+            SnapshotMode::Recovery => true,
+            SnapshotMode::ConfigurationBased(configured) => {
+                configured.schema || configured.on_schema_error && !self.history.exists().await?
+            }
+            SnapshotMode::Initial
+            | SnapshotMode::InitialOnly
+            | SnapshotMode::Always
+            | SnapshotMode::NoData
+            | SnapshotMode::WhenNeeded => false,
+        };
+        if !wanted || self.rewinds > 0 || offset.snapshot == Some(SnapshotKind::Initial) {
+            return Ok(());
+        }
+        // A replica that lags has the definitions of its own log all the same, and the log is looked at.
+        let options = RefreshOptions { allow_replica_lag: true, ..RefreshOptions::default() };
+        self.refresh_at(offset.clone(), &options).await
+    }
+
+    async fn refresh_at(
+        &self,
+        offset: SourceOffset,
+        options: &RefreshOptions,
+    ) -> Result<(), Error> {
+        let (config, history) = (Arc::clone(&self.config), Arc::clone(&self.history));
+        let refresh = Box::pin(Refresh::prepare_at(config, history, offset, options)).await?;
+        let report = refresh.apply().await?;
+        for warning in &report.warnings {
+            tracing::warn!(warning, "while the schema history was rebuilt");
+        }
+        tracing::info!("schema history at the offset:\n{}", report.to_text());
+        Ok(())
+    }
+
+    /// `holdfast.history.on.mismatch=refresh`: whether the definitions were rebuilt at the frontier, from where everything
+    /// is given out again.
+    async fn repaired(&mut self, error: &Error) -> bool {
+        let repairs = self.config.history.on_mismatch == OnMismatch::Refresh;
+        let table = match error {
+            Error::Mismatch(mismatch) => &mismatch.table,
+            Error::UnknownTable { table, .. } => table,
+            _ => return false,
+        };
+        let frontier = self.committer.ledger.lock().frontier().clone();
+        if !repairs || !frontier.is_known() || frontier.snapshot.is_some() {
+            return false;
+        }
+        let offset = frontier.to_source_offset();
+        if self.repaired_at.as_ref() == Some(&offset) {
+            tracing::error!("the definitions were rebuilt at this place already, and do not fit");
+            return false;
+        }
+        tracing::warn!(error = error.chain(), "rebuilding the schema history at the frontier");
+        let options = RefreshOptions { tables: vec![table.clone()], ..RefreshOptions::default() };
+        match self.refresh_at(offset.clone(), &options).await {
+            Ok(()) => {
+                self.repaired_at = Some(offset);
+                self.signals.redeliver();
+                true
+            }
+            Err(refused) => {
+                tracing::error!(
+                    error = refused.chain(),
+                    "the schema history could not be rebuilt at the frontier"
+                );
+                false
+            }
+        }
     }
 
     /// Why something was given up half-way.
@@ -320,14 +431,14 @@ impl Source {
             lower_case_names: facts.lower_case_names(),
             ..RecoverOptions::new(&context)
         };
-        let Recovered { tables, guard, report } =
+        let Recovered { tables, guard, report, ahead } =
             recover_store(&*self.history, &self.config.topic_prefix, &offset, &options).await?;
         crate::metrics::recovered(&self.config.topic_prefix, &report);
         self.check_guardrail(&tables)?;
         check_available(&self.config, conn, facts, &offset).await?;
         let lineage = self.lineage(facts, Some(&offset));
         let origins = Origins::new(Some(report.origins));
-        Ok(StreamStart { offset, tables, guard, origins, lineage })
+        Ok(StreamStart { offset, tables, guard, ahead, origins, lineage })
     }
 
     /// The log that we read, as far as the stored offset knows it.
@@ -411,7 +522,7 @@ impl Source {
         start: StreamStart,
     ) -> Result<(Assembler, SourceOffset), Error> {
         let track_gtids = self.tracks_gtids(facts);
-        let StreamStart { offset, tables, guard, origins, lineage } = start;
+        let StreamStart { offset, tables, guard, ahead, origins, lineage } = start;
         let tracker = tracker_at(&offset, facts, track_gtids)?;
         let frontier = OffsetPoint {
             restart: tracker.restart_point().clone(),
@@ -427,6 +538,7 @@ impl Source {
             config: Arc::clone(&self.config),
             tables,
             guard,
+            ahead,
             origins,
             tracker,
             offset: frontier,

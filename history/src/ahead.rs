@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::ddl::{DdlError, DdlEvent, DdlEventKind};
+use crate::ddl::{DdlContext, DdlError, DdlEvent, DdlEventKind, parse};
 use crate::offset::{LogPlace, SourceOffset};
 use crate::record::{HistoryRecord, TableChange};
 use crate::schema::{Table, TableId, Tables};
@@ -76,6 +76,17 @@ impl Ahead {
         self.tables.values().any(|ahead| ahead.read_at.reaches(&place.file, place.pos))
     }
 
+    /// Whether a statement that ends at `place` is about a table that is ahead there. `context` has the session's
+    /// database.
+    #[must_use]
+    pub fn concerns(&self, place: &LogPlace, sql: &str, context: &DdlContext) -> bool {
+        self.covers(place)
+            && parse(sql, context).is_ok_and(|statement| {
+                let touched = statement.touched(context.database.as_deref());
+                touched.tables.iter().any(|id| self.get(id, place).is_some())
+            })
+    }
+
     /// After a statement that ends at `place` was applied to `tables` and gave `events`: the tables that are ahead keep
     /// their definitions, and the events say so.
     pub fn keep(&self, place: &LogPlace, tables: &mut Tables, events: &mut [DdlEvent]) {
@@ -128,7 +139,7 @@ impl Ahead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ddl::{DdlContext, apply_statement};
+    use crate::ddl::apply_statement;
     use crate::offset::{HoldfastMembers, SnapshotKind};
 
     fn refreshed(sql: &str) -> (Ahead, Tables) {

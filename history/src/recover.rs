@@ -467,8 +467,11 @@ impl Replay<'_> {
         let place = LogPlace { file: record.position.file.clone(), pos: record.position.pos };
         let context = DdlContext {
             database: Some(record.database_name.clone()).filter(|name| !name.is_empty()),
-            definitions_are_ahead: self.ahead.covers(&place),
             ..self.options.ddl.clone()
+        };
+        let context = DdlContext {
+            definitions_are_ahead: self.ahead.concerns(&place, ddl, &context),
+            ..context
         };
         let applied = apply_statement(ddl, &context, &mut self.tables)
             .or_else(|error| self.ahead.despite(&place, &error, ddl).ok_or(error));

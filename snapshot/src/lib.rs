@@ -29,8 +29,9 @@ mod snapshotter;
 pub use error::{Account, Error, ErrorClass};
 pub use reader::{SnapshotRow, TableReader};
 pub use server::{
-    BinlogFileInfo, LogPosition, ServerFacts, ServerFlavor, ServerOptions, binlog_files, connect,
-    execute, facts, log_position, purged_gtids, replica_lag,
+    BinlogFileInfo, LogPosition, ReplicaChannel, ServerFacts, ServerFlavor, ServerOptions,
+    binlog_files, connect, execute, facts, log_position, purged_gtids, replica_channels,
+    replica_lag,
 };
 pub use snapshotter::{
     LockingMode, SchemaStatement, SnapshotOptions, Snapshotter, list_tables, probe_select,

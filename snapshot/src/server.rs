@@ -336,6 +336,62 @@ pub async fn replica_lag(
     Ok(row.map(|row| row.get_opt::<u64, &str>(column).and_then(Result::ok)))
 }
 
+/// One source that a server replicates from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicaChannel {
+    /// Name of the channel (MariaDB: of the connection); empty for the default one.
+    pub name: String,
+    /// Whether both threads run: the one that receives and the one that applies.
+    pub is_running: bool,
+    /// How far it is behind its source in seconds, as far as the server knows.
+    pub seconds_behind: Option<u64>,
+}
+
+/// The sources that a server replicates from; empty for a server that is no replica.
+///
+/// # Errors
+///
+/// [`Error::Privilege`] without REPLICATION CLIENT (MariaDB: SLAVE MONITOR), [`Error::Query`].
+pub async fn replica_channels(
+    conn: &mut Conn,
+    flavor: ServerFlavor,
+) -> Result<Vec<ReplicaChannel>, Error> {
+    let statements: &[&str] = match flavor {
+        // The first since 8.0.22, the second until 8.3.
+        ServerFlavor::MySql => &["SHOW REPLICA STATUS", "SHOW SLAVE STATUS"],
+        ServerFlavor::MariaDb => &["SHOW ALL SLAVES STATUS"],
+    };
+    let mut answer: Result<Vec<Row>, mysql_async::Error> = Ok(Vec::new());
+    for statement in statements {
+        answer = conn.query(*statement).await;
+        if !matches!(&answer, Err(mysql_async::Error::Server(error)) if error.code == 1064) {
+            break;
+        }
+    }
+    let rows = answer.map_err(|error| {
+        let privilege = "REPLICATION CLIENT ON *.* (MariaDB: SLAVE MONITOR)";
+        Error::query(conn, "read the replica's status", privilege, error)
+    })?;
+    Ok(rows.iter().map(replica_channel).collect())
+}
+
+fn replica_channel(row: &Row) -> ReplicaChannel {
+    let text = |names: &[&str]| -> Option<String> {
+        let index = row.columns_ref().iter().position(|column| {
+            names.iter().any(|name| column.name_str().eq_ignore_ascii_case(name))
+        })?;
+        row.get_opt::<String, usize>(index).and_then(Result::ok)
+    };
+    let runs = |names| text(names).is_some_and(|state| state.eq_ignore_ascii_case("yes"));
+    ReplicaChannel {
+        name: text(&["Channel_Name", "Connection_name"]).unwrap_or_default(),
+        is_running: runs(&["Replica_IO_Running", "Slave_IO_Running"])
+            && runs(&["Replica_SQL_Running", "Slave_SQL_Running"]),
+        seconds_behind: text(&["Seconds_Behind_Source", "Seconds_Behind_Master"])
+            .and_then(|seconds| seconds.parse().ok()),
+    }
+}
+
 /// The GTIDs that the server executed and no longer has in its logs; `None` where the server does not say (MariaDB,
 /// or no GTIDs).
 ///

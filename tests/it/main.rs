@@ -14,6 +14,7 @@ mod incident;
 mod kills;
 mod model;
 mod offsets;
+mod refresh;
 mod restarts;
 mod servers;
 mod tables;

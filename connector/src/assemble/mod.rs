@@ -23,13 +23,13 @@ use holdfast_binlog::txn::{Opened, RestartPoint, TransactionGtid, TxnTracker};
 use holdfast_history::cross_check;
 use holdfast_history::offset::SnapshotKind;
 use holdfast_history::recover::ReplayGuard;
-use holdfast_history::{TableId, Tables};
+use holdfast_history::{Ahead, TableId, Tables};
 
 pub(crate) use context::TableContext;
 pub(crate) use origins::Origins;
 pub(crate) use rows::{Nothing, write_identity_header, write_key};
 pub(crate) use statement::{PendingDdl, history_record, schema_change_record};
-pub(crate) use verify::Verification;
+pub(crate) use verify::{FirstRows, LogScan, ScannedStatement, Verification};
 pub(crate) use xa::HeldRef;
 
 use context::Resolved;
@@ -67,6 +67,8 @@ pub(crate) struct AssemblerStart {
     pub(crate) config: Arc<Config>,
     pub(crate) tables: Tables,
     pub(crate) guard: ReplayGuard,
+    /// Definitions that a refresh has read further on in the log.
+    pub(crate) ahead: Ahead,
     pub(crate) origins: Origins,
     pub(crate) tracker: TxnTracker,
     pub(crate) offset: OffsetPoint,
@@ -84,6 +86,7 @@ pub(crate) struct Assembler {
     config: Arc<Config>,
     tables: Tables,
     guard: ReplayGuard,
+    ahead: Ahead,
     origins: Origins,
     /// Set when definitions are only checked and no row is delivered.
     verification: Option<Verification>,
@@ -131,6 +134,7 @@ impl Assembler {
             config,
             tables,
             guard,
+            ahead,
             origins,
             tracker,
             offset,
@@ -172,6 +176,7 @@ impl Assembler {
             config,
             tables,
             guard,
+            ahead,
             origins,
             verification: None,
             tracker,

@@ -7,7 +7,7 @@ use holdfast_history::codec::write_table_changes_connect;
 use holdfast_history::ddl::{
     self, DdlContext, DdlError, DdlEvent, DdlEventKind, Flavor, SqlMode, StatementClass,
 };
-use holdfast_history::offset::SourceOffset;
+use holdfast_history::offset::{LogPlace, SourceOffset};
 use holdfast_history::recover::StreamedStatement;
 use holdfast_history::{HistoryRecord, TableId, Tables};
 
@@ -145,8 +145,15 @@ impl Assembler {
             comments: self.config.events.schema_comments,
             ..DdlContext::default()
         };
+        let place = LogPlace { file: self.tracker.file().to_string(), pos: event.end };
+        let context = DdlContext {
+            definitions_are_ahead: self.ahead.concerns(&place, sql, &context),
+            ..context
+        };
         let mut tables = self.tables.clone();
-        let events = if replayed {
+        let mut events = if self.scans(event, sql, &context) {
+            Vec::new()
+        } else if replayed {
             tracing::info!(
                 binlog_file = event.file,
                 binlog_position = event.position,
@@ -154,7 +161,9 @@ impl Assembler {
             );
             Vec::new()
         } else {
-            match ddl::apply_statement(sql, &context, &mut tables) {
+            let applied = ddl::apply_statement(sql, &context, &mut tables)
+                .or_else(|error| self.ahead.despite(&place, &error, sql).ok_or(error));
+            match applied {
                 Ok(events) => events,
                 Err(error) if self.is_of_no_concern(&error) => {
                     tracing::warn!(
@@ -185,6 +194,9 @@ impl Assembler {
                 }
             }
         };
+        if self.ahead.covers(&place) {
+            self.ahead.keep(&place, &mut tables, &mut events);
+        }
         let events: Vec<DdlEvent> =
             events.into_iter().filter(|event| self.is_recorded(event)).collect();
         let mut pending = PendingDdl {

@@ -25,8 +25,8 @@ use holdfast_history::store::ObjectUrl;
 pub use check::SkippedOperations;
 pub use error::{ConfigError, ConfigErrors, Note};
 pub use modes::{
-    ConfiguredSnapshot, GuardrailAction, LockingMode, SnapshotMode, SslMode, TableOrder,
-    UnknownName,
+    ConfiguredSnapshot, GuardrailAction, LockingMode, OnMismatch, SnapshotMode, SslMode,
+    TableOrder, UnknownName,
 };
 pub use properties::{Properties, Property, Secret, SyntaxError};
 
@@ -245,6 +245,8 @@ pub struct HistoryConfig {
     pub skip_unparseable: bool,
     /// `….prefer.ddl`: recover from the statements, not from the stored definitions.
     pub prefer_ddl: bool,
+    /// `holdfast.history.on.mismatch`: what a row that does not fit its definition leads to.
+    pub on_mismatch: OnMismatch,
 }
 
 /// The stored offset.
@@ -467,15 +469,6 @@ impl<'a> Checked<'a> {
                 "LOCK TABLES FOR BACKUP is not there yet; use minimal, extended or none",
             );
         }
-        let mode = self.text("snapshot.mode").trim().to_ascii_lowercase();
-        if ["recovery", "configuration_based"].contains(&mode.as_str()) {
-            self.unsupported(
-                "snapshot.mode",
-                format!(
-                    "{mode} is not there yet; use initial, initial_only, always, no_data or when_needed"
-                ),
-            );
-        }
         for (regex, replacement) in [
             ("topic.regex", "topic.replacement"),
             ("topic.key.field.regex", "topic.key.field.replacement"),
@@ -610,6 +603,15 @@ impl<'a> Checked<'a> {
                 skip_unparseable: self.bool("schema.history.internal.skip.unparseable.ddl"),
                 prefer_ddl: self.bool("schema.history.internal.prefer.ddl")
                     || self.bool("internal.schema.history.internal.prefer.ddl"),
+                on_mismatch: if self
+                    .text("holdfast.history.on.mismatch")
+                    .trim()
+                    .eq_ignore_ascii_case("refresh")
+                {
+                    OnMismatch::Refresh
+                } else {
+                    OnMismatch::Fail
+                },
             },
             offsets: OffsetConfig {
                 store: self.offset_store(base_dir, &topic_prefix),

@@ -174,6 +174,40 @@ pub enum SnapshotMode {
     ConfigurationBased(ConfiguredSnapshot),
 }
 
+impl SnapshotMode {
+    /// Whether a snapshot reads rows.
+    #[must_use]
+    pub const fn reads_rows(self) -> bool {
+        match self {
+            Self::Initial | Self::InitialOnly | Self::Always | Self::WhenNeeded => true,
+            Self::NoData | Self::Recovery => false,
+            Self::ConfigurationBased(configured) => configured.data,
+        }
+    }
+
+    /// Whether the log is read after the snapshot.
+    #[must_use]
+    pub const fn streams(self) -> bool {
+        match self {
+            Self::InitialOnly => false,
+            Self::Initial | Self::Always | Self::NoData | Self::WhenNeeded | Self::Recovery => true,
+            Self::ConfigurationBased(configured) => configured.stream,
+        }
+    }
+
+    /// Whether a new snapshot is taken when the stored position is gone.
+    #[must_use]
+    pub const fn reads_rows_anew(self) -> bool {
+        match self {
+            Self::WhenNeeded => true,
+            Self::ConfigurationBased(configured) => configured.on_data_error,
+            Self::Initial | Self::InitialOnly | Self::Always | Self::NoData | Self::Recovery => {
+                false
+            }
+        }
+    }
+}
+
 /// `snapshot.mode.configuration.based.*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ConfiguredSnapshot {
@@ -187,4 +221,14 @@ pub struct ConfiguredSnapshot {
     pub on_schema_error: bool,
     /// `….snapshot.on.data.error`: read rows when the position is gone.
     pub on_data_error: bool,
+}
+
+/// What a row that does not fit its definition, or a table without one, leads to (`holdfast.history.on.mismatch`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum OnMismatch {
+    /// The engine stops with an error.
+    #[default]
+    Fail,
+    /// The definition is rebuilt at the frontier where every guard passes, once per place; else the engine stops.
+    Refresh,
 }

@@ -1,6 +1,6 @@
 //! What a configuration means for one table.
 
-use holdfast_history::Table;
+use holdfast_history::{Table, TableId};
 
 use super::Config;
 use crate::convert::{ColumnSelection, FieldNaming};
@@ -25,6 +25,16 @@ impl Config {
         ColumnSelection { value, key }
     }
 
+    /// Whether the schema history holds the definition of `table` (`schema.history.internal.store.only.captured.*`).
+    pub(crate) fn wants_definition(&self, table: &TableId) -> bool {
+        if self.history.only_captured_tables {
+            return self.tables.captures(table);
+        }
+        let listed = !self.history.only_captured_databases
+            || self.tables.databases.includes(&table.database);
+        listed && !crate::filter::is_built_in(&table.database)
+    }
+
     /// How the fields of records on `topic` are named (`field.name.adjustment.mode`, and the key field of the topic).
     #[must_use]
     pub fn field_naming(&self, topic: &DataTopic) -> FieldNaming {
@@ -36,7 +46,6 @@ impl Config {
 mod tests {
     use std::path::Path;
 
-    use holdfast_history::TableId;
     use holdfast_history::schema::{Column, DefaultValue, JdbcType};
 
     use super::*;

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use holdfast_binlog::client::{BinlogClient, DumpStart};
 use holdfast_binlog::event::{ChecksumAlgorithm, EventData, PayloadReader};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
-use holdfast_history::offset::SourceOffset;
-use holdfast_history::store::HistoryStore;
+use holdfast_history::offset::{LogPlace, SourceOffset};
+use holdfast_history::recover::ReplayGuard;
+use holdfast_history::store::{HistoryStore, MemoryHistory};
+use holdfast_history::{Ahead, Tables};
+use holdfast_snapshot::ServerFacts;
 use tokio::sync::mpsc;
 
-use super::{Source, check_birth, client_options, held_of, now_ns, server_options};
-use crate::assemble::{Assembler, HeldRef, Step, Verification};
+use super::{Source, StreamStart, check_birth, client_options, held_of, now_ns, server_options};
+use crate::assemble::{Assembler, HeldRef, LogScan, Origins, Step, Verification};
 use crate::committer::Committer;
 use crate::config::Config;
 use crate::control::{Signals, Wanted};
@@ -33,16 +36,11 @@ pub(crate) struct Followed {
 /// Checks the definitions that `history` gives for `offset` against the log from there to its end as it is now, with the
 /// statements on the way applied. Nothing is written anywhere.
 pub(crate) async fn verify(
-    config: Config,
+    config: Arc<Config>,
     history: Arc<dyn HistoryStore>,
     offset: SourceOffset,
 ) -> Result<Followed, Error> {
-    // Nobody listens: there are no batches to hand out, and no state to watch.
-    let (sender, _batches) = mpsc::channel(1);
-    let signals = Arc::new(Signals::new(Wanted::NONE));
-    let config = Arc::new(config);
-    let committer = Arc::new(Committer::idle(&config));
-    let mut source = Source::new(config, history, committer, None, sender, signals);
+    let mut source = watcher(config, history);
     let mut conn = holdfast_snapshot::connect(&server_options(&source.config)).await?;
     let facts = holdfast_snapshot::facts(&mut conn).await?;
     source.check_server(&facts)?;
@@ -50,14 +48,60 @@ pub(crate) async fn verify(
     drop(conn);
     let (mut assembler, offset) = source.assembler(&facts, start)?;
     assembler.verify_only();
+    let mut end = (offset.file.clone(), offset.pos);
+    let error = follow_to_end(&source, &facts, &offset, &mut assembler, &mut end).await?.err();
+    Ok(Followed { verification: assembler.into_verification(), end, error })
+}
+
+/// Looks at the log from `offset` to `until` for captured tables' rows that are not done, and for statements that may
+/// change definitions. Needs no history.
+pub(crate) async fn scan(
+    config: Arc<Config>,
+    facts: &ServerFacts,
+    offset: SourceOffset,
+    until: LogPlace,
+) -> Result<LogScan, Error> {
+    let empty = MemoryHistory::new().open()?;
+    let source = watcher(config, Arc::new(empty));
+    source.check_server(facts)?;
+    let lineage = source.lineage(facts, Some(&offset));
+    let start = StreamStart {
+        offset,
+        tables: Tables::new(facts.lower_case_names()),
+        guard: ReplayGuard::default(),
+        ahead: Ahead::default(),
+        origins: Origins::new(None),
+        lineage,
+    };
+    let (mut assembler, offset) = source.assembler(facts, start)?;
+    assembler.scan_only(LogScan::until(until));
+    let mut end = (offset.file.clone(), offset.pos);
+    follow_to_end(&source, facts, &offset, &mut assembler, &mut end).await??;
+    assembler.into_scan().ok_or(Error::Bug("a scan of the log has no result"))
+}
+
+/// A source that only reads: there are no batches to hand out, and no state to watch.
+fn watcher(config: Arc<Config>, history: Arc<dyn HistoryStore>) -> Source {
+    let (sender, _) = mpsc::channel(1);
+    let signals = Arc::new(Signals::new(Wanted::NONE));
+    let committer = Arc::new(Committer::idle(&config));
+    Source::new(config, history, committer, None, sender, signals)
+}
+
+/// Follows the log over a connection of its own. The inner error ended the reading, the outer one kept it from beginning.
+async fn follow_to_end(
+    source: &Source,
+    facts: &ServerFacts,
+    offset: &SourceOffset,
+    assembler: &mut Assembler,
+    end: &mut (String, u64),
+) -> Result<Result<(), Error>, Error> {
     let mut options = client_options(&source.config);
     options.server_id = watcher_id(options.server_id, std::process::id());
     options.stop_at_end = true;
     let client = BinlogClient::connect(&options).await?;
-    let dump_start = source.dump_start(&facts, &offset, source.tracks_gtids(&facts)).await?;
-    let mut end = (offset.file.clone(), offset.pos);
-    let error = follow(client, dump_start, &offset, &mut assembler, &mut end).await.err();
-    Ok(Followed { verification: assembler.into_verification(), end, error })
+    let dump_start = source.dump_start(facts, offset, source.tracks_gtids(facts)).await?;
+    Ok(follow(client, dump_start, offset, assembler, end).await)
 }
 
 async fn follow(

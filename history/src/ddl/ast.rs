@@ -19,6 +19,8 @@ pub struct Touched {
     pub tables: Vec<TableId>,
     /// Databases all of whose tables it may change.
     pub databases: Vec<String>,
+    /// Whether it creates its table, whatever was there before.
+    pub creates: bool,
 }
 
 impl Statement {
@@ -33,8 +35,14 @@ impl Statement {
             }
         };
         match &self.action {
-            Action::CreateTable(create) => add(&create.name),
-            Action::CreateLike { name, .. } => add(name),
+            Action::CreateTable(create) => {
+                add(&create.name);
+                touched.creates = !create.if_not_exists;
+            }
+            Action::CreateLike { name, if_not_exists, .. } => {
+                add(name);
+                touched.creates = !if_not_exists;
+            }
             Action::AlterTable(alter) => {
                 if alter.clauses.iter().any(Clause::has_effect) {
                     add(&alter.name);

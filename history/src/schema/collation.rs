@@ -126,7 +126,8 @@ pub fn charset_of_collation(id: u64) -> Option<&'static str> {
 
 /// The most bytes that a character takes in a character set, 1 to 4; `None` for one that this version does not know, and
 /// for `utf8`, which is 3 on MySQL and either on MariaDB (`old_mode`).
-pub(crate) fn bytes_per_character(charset: &str) -> Option<u32> {
+#[must_use]
+pub fn bytes_per_character(charset: &str) -> Option<u32> {
     match charset {
         "utf8mb4" | "utf16" | "utf16le" | "utf32" | "gb18030" => Some(4),
         "utf8mb3" | "ujis" | "eucjpms" => Some(3),

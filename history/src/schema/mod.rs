@@ -10,8 +10,7 @@ mod jdbc;
 mod table_id;
 mod tables;
 
-pub(crate) use collation::bytes_per_character;
-pub use collation::charset_of_collation;
+pub use collation::{bytes_per_character, charset_of_collation};
 pub use column::{Column, DefaultValue};
 pub use column_type::ColumnType;
 pub use jdbc::JdbcType;

@@ -36,6 +36,7 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match (&error, error.class()) {
+            (Error::Refused(_), _) => REFUSED,
             // A refused login is a matter of the connection, whatever has to be changed.
             (_, ErrorClass::Transient) => CONNECTION,
             (Error::Snapshot(error), _) if is_refused(error) => CONNECTION,

@@ -5,6 +5,7 @@ mod decode;
 mod exit;
 mod history;
 mod offset;
+mod refresh;
 mod run;
 mod settings;
 
@@ -38,6 +39,8 @@ enum Command {
         #[command(subcommand)]
         command: history::HistoryCommand,
     },
+    /// Rebuild the schema history at the stored offset, which stays as it is.
+    Refresh(refresh::RefreshArguments),
     /// Show, set or move the stored offset.
     Offset {
         #[command(subcommand)]
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
             Command::Check(arguments) => check::run(arguments).await,
             Command::Decode(arguments) => decode::decode(arguments).await,
             Command::History { command } => history::history(command).await,
+            Command::Refresh(arguments) => refresh::run(arguments).await,
             Command::Offset { command } => match command {
                 OffsetCommand::Show(arguments) => offset::show(arguments).await,
                 OffsetCommand::Set(arguments) => offset::set(arguments).await,
