@@ -82,7 +82,6 @@ pub struct Control {
     ledger: SharedLedger,
     committer: Arc<Committer>,
     signals: Arc<Signals>,
-    config: Arc<Config>,
 }
 
 impl fmt::Debug for Control {

@@ -270,10 +270,12 @@ impl Source {
     /// is given out again.
     async fn repaired(&mut self, error: &Error) -> bool {
         let repairs = self.config.history.on_mismatch == OnMismatch::Refresh;
-        let table = match error {
-            Error::Mismatch(mismatch) => &mismatch.table,
-            Error::UnknownTable { table, .. } => table,
-            _ => return false,
+        let table = if let Error::Mismatch(mismatch) = error {
+            &mismatch.table
+        } else if let Error::UnknownTable { table, .. } = error {
+            table
+        } else {
+            return false;
         };
         let frontier = self.committer.ledger.lock().frontier().clone();
         if !repairs || !frontier.is_known() || frontier.snapshot.is_some() {
