@@ -418,7 +418,8 @@ impl Source {
         if !self.history.exists().await? {
             return Err(Error::Start(format!(
                 "The db history topic is missing. You may attempt to recover it by reconfiguring the connector to \
-                 recovery. (no schema history in {}, while there is an offset)",
+                 recovery. (no schema history in {}, while there is an offset; `holdfast refresh --config FILE` \
+                 rebuilds it there)",
                 self.history.location()
             )));
         }
