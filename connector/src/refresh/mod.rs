@@ -118,7 +118,7 @@ impl Refresh {
         let config = Arc::new(config);
         let history =
             if write { open_history(&config).await? } else { open_history_read_only(&config)? };
-        let offset = open_offsets(&config).load(&key(&config)).await?.ok_or_else(|| {
+        let offset = open_offsets(&config)?.load(&key(&config)).await?.ok_or_else(|| {
             Error::Refused(
                 "no offset is stored, so there is no place to rebuild the schema history at; start the engine, which \
                  takes a snapshot"
@@ -196,7 +196,7 @@ impl Refresh {
             return Ok(self.report);
         }
         if self.is_stored {
-            let stored = open_offsets(&self.config).load(&key(&self.config)).await?;
+            let stored = open_offsets(&self.config)?.load(&key(&self.config)).await?;
             if stored.as_ref() != Some(&self.report.offset) {
                 return Err(Error::Refused(
                     "the stored offset changed meanwhile, so an engine is at work; stop it and try again".to_owned(),
