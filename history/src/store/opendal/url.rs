@@ -196,6 +196,8 @@ impl ObjectUrl {
             Service::File => Operator::new(Fs::default().root("/")).map_err(super::io_error)?,
             Service::S3(bucket) => {
                 install_crypto_provider();
+                // Without its default features OpenDAL has no client for HTTP. The first one that is installed stays.
+                opendal_http_transport_reqwest::install_default();
                 let mut builder = S3::default().bucket(&bucket.name);
                 if let Some(endpoint) = &bucket.endpoint {
                     builder = builder.endpoint(endpoint);
