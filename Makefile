@@ -39,6 +39,7 @@ servers:
 	tests/scripts/install-mysql
 	tests/scripts/install-mariadb
 	tests/scripts/install-mariadb-11
+	tests/scripts/install-s3
 
 debezium:
 	tests/scripts/install-debezium

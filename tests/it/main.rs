@@ -13,6 +13,7 @@ mod history_cases;
 mod incident;
 mod kills;
 mod model;
+mod objects;
 mod offsets;
 mod refresh;
 mod restarts;

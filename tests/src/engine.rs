@@ -118,6 +118,11 @@ impl Properties {
         Ok(())
     }
 
+    /// Takes one property away.
+    pub fn remove(&mut self, key: &str) {
+        self.0.remove(key);
+    }
+
     /// One property.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {

@@ -15,6 +15,7 @@ pub mod golden;
 pub mod json;
 pub mod normalise;
 pub mod paths;
+pub mod s3;
 pub mod server;
 pub mod takeover;
 mod wait;
