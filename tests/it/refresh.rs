@@ -412,6 +412,10 @@ fn breaks(step: Step) -> Result<(), Error> {
     Ok(())
 }
 
+#[expect(
+    clippy::await_holding_lock,
+    reason = "the test has the server for itself, and its runtime no other task that wants it"
+)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crash_at_any_step_leaves_the_history_as_it_was_or_complete() {
     let mysql = shared(&Options::mysql()).unwrap();
@@ -492,6 +496,10 @@ fn recovery_and_configured_snapshots_keep_the_offset() {
     story.end();
 }
 
+#[expect(
+    clippy::await_holding_lock,
+    reason = "the test has the server for itself, and its runtime no other task that wants it"
+)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_engine_is_refreshed_at_its_frontier() {
     let mysql = shared(&Options::mysql()).unwrap();
@@ -527,6 +535,10 @@ fn is_row(key: &[u8], id: u32) -> bool {
     key.pointer("/payload/id").or_else(|| key.pointer("/id")) == Some(&serde_json::json!(id))
 }
 
+#[expect(
+    clippy::await_holding_lock,
+    reason = "the test has the server for itself, and its runtime no other task that wants it"
+)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_paused_engine_goes_on_with_the_new_definition() {
     let mysql = shared(&Options::mysql()).unwrap();
