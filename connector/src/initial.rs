@@ -17,6 +17,7 @@ use crate::batch::{BatchBuilder, RecordHead, RecordOrigin};
 use crate::config::LockingMode;
 use crate::convert::Origin;
 use crate::error::{ConvertFailed, DdlFailure, Error};
+use crate::format::connect_schema::FixedSchemas;
 use crate::format::debezium_json::{self as json, EnvelopeEnd, Op, SourceInfo};
 use crate::offset::{Lineage, OffsetPoint};
 use crate::record::RecordKind;
@@ -31,6 +32,7 @@ struct SnapshotRun {
     /// The offset of the last record.
     complete: OffsetPoint,
     batch: BatchBuilder,
+    schemas: Arc<FixedSchemas>,
     rows: u64,
 }
 
@@ -167,7 +169,15 @@ impl Source {
         let incomplete = OffsetPoint { snapshot: Some(SnapshotKind::Initial), ..complete.clone() };
         let batch =
             BatchBuilder::new(incomplete.clone(), lineage.name(), self.committer.ledger.clone());
-        Ok(SnapshotRun { position: position.clone(), file, incomplete, complete, batch, rows: 0 })
+        Ok(SnapshotRun {
+            position: position.clone(),
+            file,
+            incomplete,
+            complete,
+            batch,
+            schemas: Arc::new(FixedSchemas::new(&self.config)),
+            rows: 0,
+        })
     }
 
     /// Applies the snapshot's statements to an empty model.
@@ -212,6 +222,7 @@ impl Source {
         let file = Arc::clone(&run.file);
         let config = Arc::clone(&self.config);
         let last = events.len().saturating_sub(1);
+        let schemas = Arc::clone(&run.schemas);
         for (number, event) in events.iter().enumerate() {
             let marker = if number == last && !with_data { "last" } else { "true" };
             let source = source_info(
@@ -230,7 +241,8 @@ impl Source {
                 row: number as u64,
             };
             let source = SourceInfo { file: &file, ..source };
-            schema_change_record(&mut run.batch, event, source, &topic, origin, now_ns())?;
+            let to = (&topic, &*schemas);
+            schema_change_record(&mut run.batch, event, source, to, origin, now_ns())?;
             run.batch.close_group(run.incomplete.view());
             if self.send_full(run).await.is_none() {
                 return Ok(None);
@@ -328,16 +340,19 @@ impl Source {
             },
         };
         let identity = config.identity_header.then(|| head.origin.identity(run.batch.lineage(), 0));
+        let text_header = &run.schemas.text_header;
         run.batch
             .record(head, |record| {
-                crate::assemble::write_identity_header(record, identity.as_ref());
+                crate::assemble::write_identity_header(record, identity.as_ref(), text_header);
                 crate::assemble::write_key(record, context, image, Origin::Snapshot)?;
                 let out = record.out();
+                context.schemas.value.begin(out);
                 json::begin_before(out);
                 out.extend_from_slice(b"null");
                 json::begin_after(out);
                 context.converter.write_row(image, Origin::Snapshot, out)?;
                 end.write(0, None, Op::Read, out);
+                context.schemas.value.end(out);
                 Ok(())
             })
             .map_err(|source| {

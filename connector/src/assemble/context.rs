@@ -10,6 +10,7 @@ use holdfast_history::{ShapeMismatch, Table, TableId};
 use crate::config::Config;
 use crate::convert::TableConverter;
 use crate::error::Error;
+use crate::format::connect_schema::TableSchemas;
 
 /// A table as the stream needs it at one schema version.
 #[derive(Debug)]
@@ -17,6 +18,7 @@ pub(crate) struct TableContext {
     pub(crate) id: Arc<TableId>,
     pub(crate) topic: Arc<str>,
     pub(crate) converter: TableConverter,
+    pub(crate) schemas: TableSchemas,
     /// Indexes of the key columns.
     pub(super) key: Vec<usize>,
     pub(super) table: Arc<Table>,
@@ -52,7 +54,9 @@ impl TableContext {
         if let Some(raw) = &topic.replaced {
             tracing::warn!(table = %id, topic = topic.name, raw, "characters of the topic name were replaced");
         }
+        let schemas = TableSchemas::new(&topic, &converter, config);
         Ok(Self {
+            schemas,
             topic: topic.name.into(),
             id,
             converter,

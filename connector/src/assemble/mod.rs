@@ -40,6 +40,7 @@ use crate::batch::{Batch, BatchBuilder, RecordHead, RecordOrigin};
 use crate::config::Config;
 use crate::error::Error;
 use crate::filter::Selection;
+use crate::format::connect_schema::FixedSchemas;
 use crate::format::debezium_json::{self as json, EnvelopeEnd};
 use crate::identity::EventId;
 use crate::offset::{Lineage, OffsetPoint, OffsetView};
@@ -104,6 +105,7 @@ pub(crate) struct Assembler {
     schema_topic: Arc<str>,
     transaction_topic: Arc<str>,
     heartbeat_topic: Arc<str>,
+    schemas: FixedSchemas,
     /// Time of the change at the source, microseconds.
     event_us: i64,
     /// Whether `event_us` came from a GTID event, which then counts for the whole transaction.
@@ -157,6 +159,7 @@ impl Assembler {
             schema_topic: config.topics.schema_changes().into(),
             transaction_topic: config.topics.transactions().into(),
             heartbeat_topic: config.topics.heartbeats().into(),
+            schemas: FixedSchemas::new(&config),
             event_us: 0,
             gtid_time: false,
             server_id,
@@ -354,11 +357,16 @@ impl Assembler {
                 let origin = origin(&self.no_table, &self.tracker, event.position, 0);
                 let topic = &self.transaction_topic;
                 let head = RecordHead { kind: RecordKind::Transaction, topic, origin };
+                let [key, value] = &self.schemas.transaction;
                 self.batch.record(head, |record| {
                     record.end_headers();
+                    key.begin(record.out());
                     json::write_transaction_key(transaction.id(), record.out());
+                    key.end(record.out());
                     record.end_key();
+                    value.begin(record.out());
                     json::write_transaction_begin(transaction.id(), ts_ms, record.out());
+                    value.end(record.out());
                     Ok::<_, Error>(())
                 })?;
                 self.close_group();
@@ -381,10 +389,14 @@ impl Assembler {
             let origin = origin(&self.no_table, &self.tracker, position, 1);
             let topic = &self.transaction_topic;
             let head = RecordHead { kind: RecordKind::Transaction, topic, origin };
+            let [key, value] = &self.schemas.transaction;
             self.batch.record(head, |record| {
                 record.end_headers();
+                key.begin(record.out());
                 json::write_transaction_key(transaction.id(), record.out());
+                key.end(record.out());
                 record.end_key();
+                value.begin(record.out());
                 let tables = transaction.tables();
                 json::write_transaction_end(
                     transaction.id(),
@@ -393,6 +405,7 @@ impl Assembler {
                     ts_ms,
                     record.out(),
                 );
+                value.end(record.out());
                 Ok::<_, Error>(())
             })?;
             self.close_group();
@@ -493,11 +506,16 @@ impl Assembler {
         let topic = &self.heartbeat_topic;
         let head = RecordHead { kind: RecordKind::Heartbeat, topic, origin };
         let name = &self.config.topic_prefix;
+        let [key, value] = &self.schemas.heartbeat;
         self.batch.record(head, |record| {
             record.end_headers();
+            key.begin(record.out());
             json::write_heartbeat_key(name, record.out());
+            key.end(record.out());
             record.end_key();
+            value.begin(record.out());
             json::write_heartbeat_value(now_ns.div_euclid(1_000_000), record.out());
+            value.end(record.out());
             Ok::<_, Error>(())
         })?;
         self.close_group();

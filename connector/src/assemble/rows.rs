@@ -18,6 +18,7 @@ use crate::batch::{RecordHead, RecordOrigin, RecordWriter};
 use crate::config::SkippedOperations;
 use crate::convert::{ConvertError, FailureMode, Origin};
 use crate::error::{ConvertFailed, Error, Mismatch, RowFailure};
+use crate::format::connect_schema::SchemaText;
 use crate::format::debezium_json::{self as json, Op, SourceInfo, TransactionBlock};
 use crate::format::json::write_string;
 use crate::identity::EventId;
@@ -297,8 +298,9 @@ impl Assembler {
         let origin = change.origin(&self.tracker);
         let identity = self.identity_of(origin, self.batch.open_parts());
         let head = RecordHead { kind: RecordKind::Tombstone, topic: &context.topic, origin };
+        let text_header = &self.schemas.text_header;
         self.batch.record(head, |record| {
-            write_headers(record, context, header, identity.as_ref())?;
+            write_headers(record, context, header, identity.as_ref(), text_header)?;
             write_key(record, context, |column| before.get_ref(column), Origin::Stream)?;
             json::write_tombstone(record.out());
             Ok(())
@@ -328,15 +330,18 @@ impl Assembler {
             })
         });
         let end = &self.envelope_end;
+        let text_header = &self.schemas.text_header;
         self.batch.record(head, |record| {
-            write_headers(record, context, header, identity.as_ref())?;
+            write_headers(record, context, header, identity.as_ref(), text_header)?;
             write_key(record, context, |column| key.get_ref(column), Origin::Stream)?;
             let out = record.out();
+            context.schemas.value.begin(out);
             json::begin_before(out);
             write_image(context, before, out)?;
             json::begin_after(out);
             write_image(context, after, out)?;
             end.write(row, block.as_ref(), op, out);
+            context.schemas.value.end(out);
             Ok(())
         })
     }
@@ -458,14 +463,26 @@ const fn is_skipped(skipped: SkippedOperations, kind: RowsKind) -> bool {
 }
 
 /// Appends the identity as the only header, and ends the headers.
-pub(crate) fn write_identity_header(record: &mut RecordWriter<'_>, identity: Option<&EventId>) {
+pub(crate) fn write_identity_header(
+    record: &mut RecordWriter<'_>,
+    identity: Option<&EventId>,
+    schema: &SchemaText,
+) {
     if let Some(identity) = identity {
         let out = record.out();
-        out.extend_from_slice(b"{\"__holdfast.id\":");
-        write_string(&identity.to_string(), out);
+        out.push(b'{');
+        write_identity(identity, schema, out);
         out.push(b'}');
     }
     record.end_headers();
+}
+
+/// Appends the identity as a member of the headers.
+fn write_identity(identity: &EventId, schema: &SchemaText, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\"__holdfast.id\":");
+    schema.begin(out);
+    write_string(&identity.to_string(), out);
+    schema.end(out);
 }
 
 fn write_headers(
@@ -473,19 +490,22 @@ fn write_headers(
     context: &TableContext,
     header: Option<(&'static str, &RowImage<'_>)>,
     identity: Option<&EventId>,
+    text_header: &SchemaText,
 ) -> Result<(), ConvertError> {
     let Some((name, image)) = header else {
-        write_identity_header(record, identity);
+        write_identity_header(record, identity, text_header);
         return Ok(());
     };
     let out = record.out();
     out.extend_from_slice(b"{\"");
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\":");
+    context.schemas.key_header.begin(out);
     context.converter.write_key(|column| image.get_ref(column), Origin::Stream, out)?;
+    context.schemas.key_header.end(out);
     if let Some(identity) = identity {
-        out.extend_from_slice(b",\"__holdfast.id\":");
-        write_string(&identity.to_string(), out);
+        out.push(b',');
+        write_identity(identity, text_header, out);
     }
     out.push(b'}');
     record.end_headers();
@@ -500,9 +520,11 @@ pub(crate) fn write_key<'a>(
     origin: Origin,
 ) -> Result<(), ConvertError> {
     let out = record.out();
+    context.schemas.key.begin(out);
     if !context.converter.write_key(image, origin, out)? {
         out.extend_from_slice(b"null");
     }
+    context.schemas.key.end(out);
     record.end_key();
     Ok(())
 }

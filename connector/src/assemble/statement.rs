@@ -18,6 +18,7 @@ use crate::charset::{charset_name, decode_statement};
 use crate::config::Config;
 use crate::convert::FailureMode;
 use crate::error::{DdlFailure, Error};
+use crate::format::connect_schema::{FixedSchemas, SchemaText};
 use crate::format::debezium_json::{self as json, EnvelopeEnd, Op, SchemaChange, SourceInfo};
 use crate::offset::OffsetPoint;
 use crate::record::RecordKind;
@@ -268,6 +269,14 @@ impl Assembler {
         let ts_us = self.event_us.div_euclid(1000) * 1000;
         let gtid = self.tracker.current_gtid().map(|gtid| gtid.to_string());
         if deliver {
+            if self.config.events.value_schemas {
+                for event in events.iter().filter(|event| event.kind == DdlEventKind::Truncate) {
+                    for table in &event.tables {
+                        self.context(table)?;
+                    }
+                }
+            }
+            let contexts = &self.contexts;
             for event in &events {
                 let source = SourceInfo {
                     version: VERSION,
@@ -288,11 +297,12 @@ impl Assembler {
                 if event.kind == DdlEventKind::Truncate {
                     if !self.config.events.skipped.truncate {
                         let origin = origin(&self.no_table, &self.tracker, position, 0);
+                        let context = event.tables.first().and_then(|id| contexts.get(id));
                         truncate_record(
                             &mut self.batch,
                             event,
                             &source,
-                            &self.config,
+                            (&self.config, context.map(|context| &context.schemas.value)),
                             origin,
                             now_ns,
                         )?;
@@ -300,7 +310,8 @@ impl Assembler {
                 } else if self.config.events.schema_changes {
                     let origin = origin(&self.no_table, &self.tracker, position, 0);
                     let topic = &self.schema_topic;
-                    schema_change_record(&mut self.batch, event, source, topic, origin, now_ns)?;
+                    let to = (topic, &self.schemas);
+                    schema_change_record(&mut self.batch, event, source, to, origin, now_ns)?;
                 }
             }
         }
@@ -372,7 +383,7 @@ fn truncate_record(
     batch: &mut BatchBuilder,
     event: &DdlEvent,
     source: &SourceInfo<'_>,
-    config: &Config,
+    (config, schema): (&Config, Option<&SchemaText>),
     origin: RecordOrigin<'_>,
     now_ns: i64,
 ) -> Result<(), Error> {
@@ -392,11 +403,17 @@ fn truncate_record(
         record.out().extend_from_slice(b"null");
         record.end_key();
         let out = record.out();
+        if let Some(schema) = schema {
+            schema.begin(out);
+        }
         json::begin_before(out);
         out.extend_from_slice(b"null");
         json::begin_after(out);
         out.extend_from_slice(b"null");
         end.write(0, None, Op::Truncate, out);
+        if let Some(schema) = schema {
+            schema.end(out);
+        }
         Ok(())
     })
 }
@@ -423,7 +440,7 @@ pub(crate) fn schema_change_record(
     batch: &mut BatchBuilder,
     event: &DdlEvent,
     source: SourceInfo<'_>,
-    topic: &Arc<str>,
+    (topic, schemas): (&Arc<str>, &FixedSchemas),
     origin: RecordOrigin<'_>,
     now_ns: i64,
 ) -> Result<(), Error> {
@@ -448,11 +465,16 @@ pub(crate) fn schema_change_record(
     };
     let head = RecordHead { kind: RecordKind::SchemaChange, topic, origin };
     batch.record(head, |record| {
+        let [key, value] = &schemas.schema_change;
         record.end_headers();
+        key.begin(record.out());
         json::write_schema_change_key(&event.database, record.out());
+        key.end(record.out());
         record.end_key();
         let changes = |out: &mut Vec<u8>| write_table_changes_connect(&event.changes, out);
+        value.begin(record.out());
         json::write_schema_change_value(&change, changes, record.out());
+        value.end(record.out());
         Ok(())
     })
 }

@@ -261,9 +261,8 @@ const INCREMENTAL: &str = "incremental snapshots are not there yet";
 const SIGNALS: &str = "signals and incremental snapshots are not there yet; remove it";
 const NO_KAFKA: &str = "the stores there are: a file (FileSchemaHistory, FileOffsetBackingStore), a table (JdbcSchemaHistory, JdbcOffsetBackingStore), memory, and object storage (holdfast.history.url, holdfast.offsets.url)";
 const OWN_SQL: &str = "the statements of the store are fixed; give the table Debezium's columns";
-const SCHEMAS_ONLY: &str = "it shows in schemas only, which are not written";
-/// What `schemas.enable` gets; with `Yes`, the three properties of [`SCHEMAS_ONLY`] count too.
-const SCHEMAS: Support = Support::NotYet(&["false"], "records are written without schemas");
+const SCHEMAS_ONLY: &str =
+    "it shows in schemas only; refused where those are written (`schemas.enable`)";
 const LINEAGE: &str = "OpenLineage events are not sent";
 const CLIENT: &str = "there is no Kafka client here";
 const MASKS: &str =
@@ -357,7 +356,7 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Naming, "topic.key.field.regex", Regex, None, Yes, "DefaultRegex: pattern on the default name for that field"),
     key(G::Naming, "topic.key.field.replacement", Text, None, Yes, "DefaultRegex: what the field holds"),
     key(G::Naming, "message.key.columns", KeyColumns, None, Yes, "key columns per table: `table:col,col;table:col`"),
-    key(G::Naming, "schema.name.adjustment.mode", Choice(ADJUSTMENTS, None), Some("none"), NoEffect(SCHEMAS_ONLY), "schema names that Avro allows"),
+    key(G::Naming, "schema.name.adjustment.mode", Choice(ADJUSTMENTS, None), Some("none"), Yes, "schema names that Avro allows"),
     key(G::Naming, "field.name.adjustment.mode", Choice(ADJUSTMENTS, None), Some("none"), Yes, "field names that Avro allows"),
     key(G::Naming, "sourceinfo.struct.maker", Class, None, NotYet(&["io.debezium.connector.mysql.MySqlSourceInfoStructMaker", "io.debezium.connector.mariadb.MariaDbSourceInfoStructMaker"], "Java classes cannot be loaded; only the default block is written"), "class that builds `source`"),
 
@@ -503,11 +502,11 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Engine, "offset.storage.redis.*", Text, None, NotYet(&[], NO_KAFKA), "Redis offsets"),
     key(G::Engine, "offset.storage.configmap.*", Text, None, NotYet(&[], NO_KAFKA), "Kubernetes offsets"),
     key(G::Engine, "offset.storage.rocketmq.*", Text, None, NotYet(&[], NO_KAFKA), "RocketMQ offsets"),
-    key(G::Engine, "schemas.enable", Bool, Some("false"), SCHEMAS, "write schemas with keys and values"),
-    key(G::Engine, "converter.schemas.enable", Bool, Some("false"), SCHEMAS, "the same"),
-    key(G::Engine, "key.converter.schemas.enable", Bool, Some("false"), SCHEMAS, "the same, for keys"),
-    key(G::Engine, "value.converter.schemas.enable", Bool, Some("false"), SCHEMAS, "the same, for values"),
-    key(G::Engine, "header.converter.schemas.enable", Bool, Some("false"), SCHEMAS, "the same, for headers"),
+    key(G::Engine, "schemas.enable", Bool, Some("false"), Yes, "write schemas with keys and values"),
+    key(G::Engine, "converter.schemas.enable", Bool, Some("false"), Yes, "the same"),
+    key(G::Engine, "key.converter.schemas.enable", Bool, Some("false"), Yes, "the same, for keys"),
+    key(G::Engine, "value.converter.schemas.enable", Bool, Some("false"), Yes, "the same, for values"),
+    key(G::Engine, "header.converter.schemas.enable", Bool, Some("false"), Yes, "the same, for headers"),
     key(G::Engine, "converter.decimal.format", Text, Some("BASE64"), NotYet(&["BASE64"], "decimals are written as in Debezium's default; decimal.handling.mode has other forms"), "decimals in JSON"),
     key(G::Engine, "key.converter.decimal.format", Text, Some("BASE64"), NotYet(&["BASE64"], "decimals are written as in Debezium's default; decimal.handling.mode has other forms"), "decimals in JSON"),
     key(G::Engine, "value.converter.decimal.format", Text, Some("BASE64"), NotYet(&["BASE64"], "decimals are written as in Debezium's default; decimal.handling.mode has other forms"), "decimals in JSON"),

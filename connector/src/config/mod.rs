@@ -163,10 +163,12 @@ pub struct EventConfig {
     pub skip_unchanged: bool,
     /// `provide.transaction.metadata`.
     pub transaction_metadata: bool,
-    /// `key.converter.schemas.enable` (or `schemas.enable`): write keys with their schema. Always false for now.
+    /// `key.converter.schemas.enable` (or `converter.schemas.enable`, `schemas.enable`): write keys with their schema.
     pub key_schemas: bool,
-    /// `value.converter.schemas.enable` (or `schemas.enable`): write values with their schema. Always false for now.
+    /// `value.converter.schemas.enable`, or as for keys: write values with their schema.
     pub value_schemas: bool,
+    /// `header.converter.schemas.enable`, or as for keys: write each header with its schema.
+    pub header_schemas: bool,
     /// `extended.headers.enabled`: the `__debezium.context.*` headers.
     pub context_headers: bool,
     /// `heartbeat.interval.ms`; `None` when off.
@@ -313,6 +315,7 @@ impl Config {
         let mut checked = Checked::new(properties);
         checked.check_properties();
         checked.check_pairs();
+        checked.check_schemas();
         let config = checked.config(base_dir);
         if checked.errors.is_empty() {
             Ok((config, checked.notes))
@@ -696,6 +699,30 @@ impl<'a> Checked<'a> {
         self.bool(if self.properties.get(name).is_some() { name } else { general })
     }
 
+    /// Whether schemas are written: `name` when it is set, else what all converters are told.
+    fn schemas(&self, name: &str) -> bool {
+        if self.properties.get(name).is_some() {
+            self.bool(name)
+        } else {
+            self.either("converter.schemas.enable", "schemas.enable")
+        }
+    }
+
+    /// Parameters of schemas that are not there yet are refused where schemas are written.
+    fn check_schemas(&mut self) {
+        if !["key", "value", "header"]
+            .iter()
+            .any(|part| self.schemas(&format!("{part}.converter.schemas.enable")))
+        {
+            return;
+        }
+        for property in ["column.propagate.source.type", "datatype.propagate.source.type"] {
+            if self.filled(property).is_some() {
+                self.unsupported(property, "the source type is not written into schemas yet");
+            }
+        }
+    }
+
     fn failure(&self, name: &str) -> FailureMode {
         self.parsed(name, modes::failure).unwrap_or(FailureMode::Fail)
     }
@@ -711,8 +738,9 @@ impl<'a> Checked<'a> {
                 .unwrap_or_default(),
             skip_unchanged: self.bool("skip.messages.without.change"),
             transaction_metadata: self.bool("provide.transaction.metadata"),
-            key_schemas: self.either("key.converter.schemas.enable", "schemas.enable"),
-            value_schemas: self.either("value.converter.schemas.enable", "schemas.enable"),
+            key_schemas: self.schemas("key.converter.schemas.enable"),
+            value_schemas: self.schemas("value.converter.schemas.enable"),
+            header_schemas: self.schemas("header.converter.schemas.enable"),
             context_headers: self.bool("extended.headers.enabled"),
             heartbeat_interval: Some(self.millis("heartbeat.interval.ms"))
                 .filter(|interval| !interval.is_zero()),

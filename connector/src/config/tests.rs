@@ -78,6 +78,7 @@ fn the_smallest_file_gives_debeziums_defaults() {
             transaction_metadata: false,
             key_schemas: false,
             value_schemas: false,
+            header_schemas: false,
             context_headers: true,
             heartbeat_interval: None,
             heartbeat_query: None,
@@ -467,7 +468,6 @@ fn what_would_change_the_outcome_and_is_not_there_is_refused() {
         ("topic.naming.strategy", "x.Y"),
         ("sourceinfo.struct.maker", "x.Y"),
         ("key.converter", "io.confluent.connect.avro.AvroConverter"),
-        ("schemas.enable", "true"),
         ("snapshot.locking.mode", "custom"),
     ] {
         let errors = errors(&[(property, value)]);
@@ -475,6 +475,28 @@ fn what_would_change_the_outcome_and_is_not_there_is_refused() {
             errors.of(property).all(|error| matches!(error, ConfigError::Unsupported { .. }));
         assert!(refused && errors.iter().count() == 1, "{property}={value}: {errors}");
     }
+}
+
+#[test]
+fn schemas_are_written_where_the_nearest_setting_says_so() {
+    let schemas = |properties: &[(&str, &str)]| {
+        let events = config(properties).events;
+        [events.key_schemas, events.value_schemas, events.header_schemas]
+    };
+    let key_off = ("key.converter.schemas.enable", "false");
+    for (properties, expected) in [
+        (vec![], [false; 3]),
+        (vec![("schemas.enable", "true")], [true; 3]),
+        (vec![("schemas.enable", "true"), ("converter.schemas.enable", "false")], [false; 3]),
+        (vec![("converter.schemas.enable", "true"), key_off], [false, true, true]),
+        (vec![("header.converter.schemas.enable", "true")], [false, false, true]),
+    ] {
+        assert_eq!(schemas(&properties), expected, "{properties:?}");
+    }
+    let propagated = ("column.propagate.source.type", ".*");
+    let errors = errors(&[("schemas.enable", "true"), propagated]);
+    assert!(matches!(errors.of(propagated.0).next(), Some(ConfigError::Unsupported { .. })));
+    config(&[propagated]);
 }
 
 #[test]

@@ -3,22 +3,109 @@
 //! Source: Debezium 3.6.3.Final, `io.debezium.schema.SchemaFactory` and what the JSON converter prints of it.
 
 use super::json::{write_bool, write_string, write_u64};
+use crate::config::Config;
 use crate::convert::TableConverter;
+use crate::topic::DataTopic;
 
 /// A plain field: name, type, and whether it may be null.
 type Field = (&'static str, &'static str, bool);
 
-/// Appends a schema and the payload it describes, each by its writer.
-pub fn with_schema(
-    schema: impl FnOnce(&mut Vec<u8>),
-    payload: impl FnOnce(&mut Vec<u8>),
-    out: &mut Vec<u8>,
-) {
-    out.extend_from_slice(b"{\"schema\":");
-    schema(out);
-    out.extend_from_slice(b",\"payload\":");
-    payload(out);
-    out.push(b'}');
+/// What stands around a payload: its schema, rendered once; nothing where schemas are not written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SchemaText(Box<[u8]>);
+
+impl SchemaText {
+    /// The text with the schema that `schema` appends, or none unless `enabled`.
+    pub fn new(enabled: bool, schema: impl FnOnce(&mut Vec<u8>)) -> Self {
+        if !enabled {
+            return Self::default();
+        }
+        let mut text = b"{\"schema\":".to_vec();
+        schema(&mut text);
+        text.extend_from_slice(b",\"payload\":");
+        Self(text.into())
+    }
+
+    /// Appends what comes before the payload.
+    pub fn begin(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+
+    /// Appends what comes after the payload.
+    pub fn end(&self, out: &mut Vec<u8>) {
+        if !self.0.is_empty() {
+            out.push(b'}');
+        }
+    }
+}
+
+/// The schemas of one table's records at one schema version.
+#[derive(Debug)]
+pub struct TableSchemas {
+    /// Of keys; none for a table without a key.
+    pub key: SchemaText,
+    /// Of envelopes.
+    pub value: SchemaText,
+    /// Of keys in headers.
+    pub key_header: SchemaText,
+}
+
+impl TableSchemas {
+    /// Renders what `config` asks for.
+    #[must_use]
+    pub fn new(topic: &DataTopic, table: &TableConverter, config: &Config) -> Self {
+        let name = config.schema_names.schema(&topic.name);
+        let key = |enabled| {
+            SchemaText::new(enabled && table.has_key(), |out| write_key_schema(&name, table, out))
+        };
+        Self {
+            key: key(config.events.key_schemas),
+            value: SchemaText::new(config.events.value_schemas, |out| {
+                write_envelope_schema(&name, config.connector.connector_name(), table, out);
+            }),
+            key_header: key(config.events.header_schemas),
+        }
+    }
+}
+
+/// Key and value schemas of the records that belong to no table, and that of text headers.
+#[derive(Debug)]
+pub struct FixedSchemas {
+    /// Of schema changes, key and value.
+    pub schema_change: [SchemaText; 2],
+    /// Of transaction markers, key and value.
+    pub transaction: [SchemaText; 2],
+    /// Of heartbeats, key and value.
+    pub heartbeat: [SchemaText; 2],
+    /// Of a header that is text.
+    pub text_header: SchemaText,
+}
+
+impl FixedSchemas {
+    /// Renders what `config` asks for.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let connector = config.connector.connector_name();
+        let key = config.events.key_schemas;
+        let value = config.events.value_schemas;
+        Self {
+            schema_change: [
+                SchemaText::new(key, |out| write_schema_change_key_schema(connector, out)),
+                SchemaText::new(value, |out| write_schema_change_value_schema(connector, out)),
+            ],
+            transaction: [
+                SchemaText::new(key, write_transaction_key_schema),
+                SchemaText::new(value, write_transaction_value_schema),
+            ],
+            heartbeat: [
+                SchemaText::new(key, write_heartbeat_key_schema),
+                SchemaText::new(value, write_heartbeat_value_schema),
+            ],
+            text_header: SchemaText::new(config.events.header_schemas, |out| {
+                out.extend_from_slice(br#"{"type":"string","optional":false}"#);
+            }),
+        }
+    }
 }
 
 /// Appends the schema of a table's keys. `name` is the topic, adjusted to be a schema's name.
@@ -322,8 +409,15 @@ mod tests {
                 format!(r#""optional":false,"name":"io.debezium.connector.{name}","version":1}}"#);
             assert_eq!(schema, format!(r#"{{"type":"struct","fields":[{field}],{tail}"#));
         }
-        let json = printed(|out| with_schema(|out| out.push(b'1'), |out| out.push(b'2'), out));
-        assert_eq!(json, r#"{"schema":1,"payload":2}"#);
+        for (enabled, json) in [(true, r#"{"schema":1,"payload":2}"#), (false, "2")] {
+            let schema = SchemaText::new(enabled, |out| out.push(b'1'));
+            let wrapped = printed(|out| {
+                schema.begin(out);
+                out.push(b'2');
+                schema.end(out);
+            });
+            assert_eq!(wrapped, json);
+        }
     }
 
     fn printed(write: impl FnOnce(&mut Vec<u8>)) -> String {
