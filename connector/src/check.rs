@@ -259,6 +259,18 @@ async fn replica(conn: &mut Conn, facts: &ServerFacts, findings: &mut Findings) 
     }
 }
 
+/// What the connections are, in words.
+fn encryption(config: &Config, tls: Option<&'static str>) -> String {
+    let mode = config.connection.ssl_mode;
+    match tls {
+        Some(version) if config.connection.tls.mode.verifies() => {
+            format!("{mode}: encrypted with {version}, the server is verified")
+        }
+        Some(version) => format!("{mode}: encrypted with {version}, the server is not verified"),
+        None => format!("{mode}: not encrypted"),
+    }
+}
+
 /// Registers as a replica and asks for the log, up to its end.
 async fn replication(config: &Config, findings: &mut Findings) {
     let mut options = client_options(config);
@@ -266,10 +278,14 @@ async fn replication(config: &Config, findings: &mut Findings) {
     let tried = async {
         let mut dump = BinlogClient::connect(&options).await?.dump(DumpStart::First).await?;
         dump.next_event().await?;
-        dump.close().await
+        let tls = dump.server().tls;
+        dump.close().await.map(|()| tls)
     };
     match tried.await {
-        Ok(()) => findings.holds("REPLICATION SLAVE", "the binary log can be read"),
+        Ok(tls) => {
+            findings.holds("REPLICATION SLAVE", "the binary log can be read");
+            findings.holds("database.ssl.mode", encryption(config, tls));
+        }
         Err(error) => findings.fails(
             "REPLICATION SLAVE",
             Error::from(error).chain(),

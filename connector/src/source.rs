@@ -827,6 +827,7 @@ pub(crate) fn server_options(config: &Config) -> ServerOptions {
             .as_ref()
             .map(|secret| secret.expose().to_owned())
             .unwrap_or_default(),
+        tls: connection.tls.clone(),
         connect_timeout: connection.connect_timeout,
         initial_statements: connection.initial_statements.clone(),
     }
@@ -844,6 +845,7 @@ pub(crate) fn client_options(config: &Config) -> ClientOptions {
     if let Some(secret) = &connection.password {
         options.password = Password::new(secret.expose());
     }
+    options.tls = connection.tls.clone();
     options.connect_timeout = connection.connect_timeout;
     // As Debezium: the server says that it is alive in 0.8 of the time after which silence is an error.
     options.silence_timeout = connection.keep_alive;

@@ -50,6 +50,9 @@ pub enum Error {
         /// The server's name of the way to log in.
         plugin: String,
     },
+    /// The connection could not be encrypted, or the server wants that it is.
+    #[error(transparent)]
+    Tls(Box<holdfast_binlog::client::ClientError>),
     /// The connection was not made in time.
     #[error(
         "no connection to the database at {host}:{port} within {milliseconds} ms (connect.timeout.ms)"
@@ -196,6 +199,7 @@ impl Error {
                 | mysql_async::Error::Url(_) => ErrorClass::Transient,
             },
             Self::AccessDenied { .. }
+            | Self::Tls(_)
             | Self::UnsupportedAuth { .. }
             | Self::Privilege { .. }
             | Self::NoBinaryLog => ErrorClass::Config,

@@ -6,8 +6,9 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use holdfast_binlog::client::{ClientError, Endpoint, TlsMode, TlsOptions, name_presented};
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, DriverError, OptsBuilder, Row};
+use mysql_async::{ClientIdentity, Conn, DriverError, IoError, OptsBuilder, Row, SslOpts};
 
 use crate::error::Error;
 
@@ -22,6 +23,8 @@ pub struct ServerOptions {
     pub user: String,
     /// Password, empty for none.
     pub password: String,
+    /// Whether the connection is encrypted.
+    pub tls: TlsOptions,
     /// Longest time for the connection to stand.
     pub connect_timeout: Duration,
     /// Statements run first on each connection (`database.initial.statements`).
@@ -126,7 +129,7 @@ pub struct BinlogFileInfo {
 ///
 /// # Errors
 ///
-/// [`Error::AccessDenied`], [`Error::Connect`], [`Error::ConnectTimeout`], and [`Error::Query`] for the set-up.
+/// [`Error::AccessDenied`], [`Error::Connect`], [`Error::ConnectTimeout`], [`Error::Tls`], and [`Error::Query`] for the set-up.
 pub async fn connect(options: &ServerOptions) -> Result<Conn, Error> {
     let builder = OptsBuilder::default()
         .ip_or_hostname(options.host.clone())
@@ -135,8 +138,12 @@ pub async fn connect(options: &ServerOptions) -> Result<Conn, Error> {
         .pass(Some(options.password.clone()))
         .prefer_socket(false)
         .tcp_nodelay(true)
-        .stmt_cache_size(0);
-    let connecting = pin!(without_panics(Conn::new(builder)));
+        .stmt_cache_size(0)
+        .enable_cleartext_plugin(options.tls.mode.verifies());
+    let endpoint =
+        Endpoint { host: options.host.clone(), port: options.port, user: options.user.clone() };
+    let ssl = ssl_options(&options.tls).map_err(|error| Error::Tls(error.into()))?;
+    let connecting = pin!(without_panics(log_in(builder, ssl, options.tls.mode)));
     let connected = tokio::time::timeout(options.connect_timeout, connecting).await;
     let mut conn = match connected {
         Err(_) => {
@@ -154,6 +161,24 @@ pub async fn connect(options: &ServerOptions) -> Result<Conn, Error> {
                 message: error.message,
             });
         }
+        // ER_SECURE_TRANSPORT_REQUIRED.
+        Ok(Err(mysql_async::Error::Server(error))) if error.code == 3159 => {
+            let mut sql_state = *b"HY000";
+            for (to, from) in sql_state.iter_mut().zip(error.state.bytes()) {
+                *to = from;
+            }
+            let source = holdfast_binlog::client::ServerError {
+                code: error.code,
+                sql_state,
+                message: error.message,
+            };
+            return Err(Error::Tls(ClientError::TlsRequired { source: source.into() }.into()));
+        }
+        Ok(Err(mysql_async::Error::Driver(DriverError::NoClientSslFlagFromServer))) => {
+            return Err(Error::Tls(
+                ClientError::TlsNotOffered { endpoint: endpoint.into() }.into(),
+            ));
+        }
         Ok(Err(mysql_async::Error::Driver(DriverError::UnknownAuthPlugin { name }))) => {
             return Err(Error::UnsupportedAuth {
                 host: options.host.clone(),
@@ -162,7 +187,14 @@ pub async fn connect(options: &ServerOptions) -> Result<Conn, Error> {
                 plugin: name,
             });
         }
-        Ok(Err(mysql_async::Error::Io(mysql_async::IoError::Io(source)))) => {
+        Ok(Err(mysql_async::Error::Io(IoError::Tls(error)))) => {
+            let reason = format!("TLS can't be set up: {error}");
+            return Err(Error::Tls(ClientError::TlsSetup { reason }.into()));
+        }
+        Ok(Err(mysql_async::Error::Io(IoError::Io(source)))) => {
+            if let Some(failure) = ClientError::tls_failure(&endpoint, &source) {
+                return Err(Error::Tls(failure.into()));
+            }
             return Err(Error::Unreachable {
                 host: options.host.clone(),
                 port: options.port,
@@ -191,6 +223,52 @@ pub async fn connect(options: &ServerOptions) -> Result<Conn, Error> {
         })?;
     }
     Ok(conn)
+}
+
+/// The driver's options for TLS, `None` for a plain connection.
+fn ssl_options(tls: &TlsOptions) -> Result<Option<SslOpts>, ClientError> {
+    tls.check()?;
+    if tls.mode == TlsMode::Disabled {
+        return Ok(None);
+    }
+    let verifies = tls.mode.verifies();
+    let roots = tls.authorities()?.into_iter().map(Into::into).collect();
+    let identity = match (&tls.cert, &tls.key) {
+        (Some(cert), Some(key)) => {
+            Some(ClientIdentity::new(cert.clone().into(), key.clone().into()))
+        }
+        (_, _) => None,
+    };
+    let options = SslOpts::default()
+        .with_root_certs(roots)
+        // Its own list of authorities must not count beside ours; without any it can't be built.
+        .with_disable_built_in_roots(verifies)
+        .with_danger_accept_invalid_certs(!verifies)
+        .with_client_identity(identity);
+    Ok(Some(options))
+}
+
+/// Connects and logs in, as `mode` says what the driver can't be told.
+async fn log_in(
+    builder: OptsBuilder,
+    ssl: Option<SslOpts>,
+    mode: TlsMode,
+) -> Result<Conn, mysql_async::Error> {
+    let first = Conn::new(builder.clone().ssl_opts(ssl.clone())).await;
+    match first {
+        Err(mysql_async::Error::Driver(DriverError::NoClientSslFlagFromServer))
+            if mode == TlsMode::Preferred =>
+        {
+            Conn::new(builder).await
+        }
+        // The chain is good and the name is another, which does not count: ask for the name that the certificate has.
+        Err(mysql_async::Error::Io(IoError::Io(error))) if mode == TlsMode::VerifyCa => {
+            let Some(name) = name_presented(&error) else { return Err(error.into()) };
+            let ssl = ssl.map(|ssl| ssl.with_danger_tls_hostname_override(Some(name)));
+            Conn::new(builder.ssl_opts(ssl)).await
+        }
+        first => first,
+    }
 }
 
 /// Runs a statement and drops what it gives.

@@ -19,4 +19,5 @@ mod refresh;
 mod restarts;
 mod servers;
 mod tables;
+mod tls;
 mod xa;

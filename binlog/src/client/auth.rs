@@ -2,13 +2,16 @@
 //! out.
 //!
 //! Offered are `caching_sha2_password` (MySQL's default), `mysql_native_password` (MySQL 5.7, MariaDB) and
-//! `sha256_password` (MySQL 5.7; newer servers also feign it for users that do not exist). Plugins that send the
-//! password in a form that a listener can use are refused.
+//! `sha256_password` (MySQL 5.7; newer servers also feign it for users that do not exist), `client_ed25519` and `parsec`
+//! (MariaDB), and `mysql_clear_password` where TLS has verified the server. Other plugins that send the password in a form
+//! that a listener can use are refused.
 //!
 //! Over a connection that is not encrypted the exchanges that need the password itself encrypt it with a public key that
 //! the server sends. It keeps listeners out, but not somebody who plays the server.
 
-use mysql_common::scramble::{scramble_native, scramble_sha256};
+use mysql_common::scramble::{
+    create_response_for_ed25519, create_response_for_parsec, scramble_native, scramble_sha256,
+};
 
 use super::command::server_error;
 use super::error::{ClientError, Endpoint, ServerError};
@@ -22,6 +25,7 @@ mod capability {
     pub(super) const LONG_PASSWORD: u32 = 1;
     pub(super) const LONG_FLAG: u32 = 1 << 2;
     pub(super) const PROTOCOL_41: u32 = 1 << 9;
+    pub(super) const SSL: u32 = 1 << 11;
     pub(super) const TRANSACTIONS: u32 = 1 << 13;
     pub(super) const SECURE_CONNECTION: u32 = 1 << 15;
     pub(super) const PLUGIN_AUTH: u32 = 1 << 19;
@@ -61,6 +65,16 @@ impl Greeting {
         Self::parse_v10(packet).map_err(malformed)
     }
 
+    /// Whether the server takes a request for TLS.
+    pub(super) const fn offers_tls(&self) -> bool {
+        self.capabilities & capability::SSL != 0
+    }
+
+    /// The request for TLS: the head of the answer that follows it.
+    pub(super) fn tls_request(&self) -> Vec<u8> {
+        head(wanted(self.capabilities) | capability::SSL)
+    }
+
     fn parse_v10(packet: &[u8]) -> Result<Self, DecodeError> {
         let mut cursor = Cursor::new(packet);
         let protocol = cursor.u8("protocol_version")?;
@@ -94,15 +108,63 @@ impl Greeting {
     }
 }
 
+/// What we want of what the server can.
+const fn wanted(capabilities: u32) -> u32 {
+    let wanted = capability::LONG_PASSWORD
+        | capability::LONG_FLAG
+        | capability::PROTOCOL_41
+        | capability::TRANSACTIONS
+        | capability::SECURE_CONNECTION
+        | capability::PLUGIN_AUTH
+        | capability::CONNECT_ATTRS;
+    wanted & capabilities
+}
+
+/// The first 32 bytes of our answer.
+fn head(flags: u32) -> Vec<u8> {
+    let mut packet = Vec::with_capacity(128);
+    packet.extend_from_slice(&flags.to_le_bytes());
+    packet.extend_from_slice(&(1_u32 << 30).to_le_bytes());
+    packet.push(COLLATION);
+    packet.extend_from_slice(&[0; 23]);
+    packet
+}
+
+/// Who may be listening.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Security {
+    /// Anybody.
+    Plain,
+    /// The server, or somebody who plays it.
+    Encrypted,
+    /// The server alone.
+    Verified,
+}
+
 const NATIVE: &[u8] = b"mysql_native_password";
 const CACHING_SHA2: &[u8] = b"caching_sha2_password";
 const SHA256: &[u8] = b"sha256_password";
+const ED25519: &[u8] = b"client_ed25519";
+const PARSEC: &[u8] = b"parsec";
+const CLEAR: &[u8] = b"mysql_clear_password";
+
+/// Length of the challenge of `client_ed25519` and `parsec`.
+const LONG_NONCE: usize = 32;
+
+/// Length of the salt of `parsec`.
+const PARSEC_SALT: usize = 18;
+
+/// Largest work factor of `parsec` that is taken: 1024 << 10 rounds are about a second. MariaDB 11.8 asks for 3.
+const PARSEC_FACTOR: u8 = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Plugin {
     Native,
     CachingSha2,
     Sha256,
+    Ed25519,
+    Parsec,
+    Clear,
 }
 
 impl Plugin {
@@ -111,6 +173,9 @@ impl Plugin {
             NATIVE => Some(Self::Native),
             CACHING_SHA2 => Some(Self::CachingSha2),
             SHA256 => Some(Self::Sha256),
+            ED25519 => Some(Self::Ed25519),
+            PARSEC => Some(Self::Parsec),
+            CLEAR => Some(Self::Clear),
             _ => None,
         }
     }
@@ -120,6 +185,9 @@ impl Plugin {
             Self::Native => NATIVE,
             Self::CachingSha2 => CACHING_SHA2,
             Self::Sha256 => SHA256,
+            Self::Ed25519 => ED25519,
+            Self::Parsec => PARSEC,
+            Self::Clear => CLEAR,
         }
     }
 
@@ -133,6 +201,10 @@ impl Plugin {
             Self::Sha256 if password.is_empty() => vec![0],
             Self::Sha256 if secure => clear(password),
             Self::Sha256 => vec![1],
+            Self::Ed25519 => create_response_for_ed25519(bytes, nonce).to_vec(),
+            // It asks for the salt.
+            Self::Parsec => Vec::new(),
+            Self::Clear => clear(password),
         }
     }
 }
@@ -160,6 +232,7 @@ pub(super) struct Login<'a> {
     endpoint: &'a Endpoint,
     password: &'a str,
     secure: bool,
+    verified: bool,
     capabilities: u32,
     nonce: Vec<u8>,
     plugin: Plugin,
@@ -167,19 +240,23 @@ pub(super) struct Login<'a> {
 }
 
 impl<'a> Login<'a> {
-    /// `secure`: whether the connection is encrypted, so that the password may be sent as it is.
+    /// `security`: whether the password may be sent as it is.
     pub(super) fn new(
         greeting: Greeting,
         endpoint: &'a Endpoint,
         password: &'a str,
-        secure: bool,
+        security: Security,
     ) -> Self {
         // A server's default plugin says nothing about this user: begin with any, the server switches.
-        let plugin = Plugin::of(&greeting.plugin).unwrap_or(Plugin::Native);
+        let plugin = match Plugin::of(&greeting.plugin) {
+            Some(plugin @ (Plugin::Native | Plugin::CachingSha2 | Plugin::Sha256)) => plugin,
+            Some(Plugin::Ed25519 | Plugin::Parsec | Plugin::Clear) | None => Plugin::Native,
+        };
         Self {
             endpoint,
             password,
-            secure,
+            secure: security != Security::Plain,
+            verified: security == Security::Verified,
             capabilities: greeting.capabilities,
             nonce: greeting.nonce,
             plugin,
@@ -189,20 +266,12 @@ impl<'a> Login<'a> {
 
     /// Our answer to the greeting (`Protocol::HandshakeResponse41`).
     pub(super) fn answer(&self) -> Vec<u8> {
-        let wanted = capability::LONG_PASSWORD
-            | capability::LONG_FLAG
-            | capability::PROTOCOL_41
-            | capability::TRANSACTIONS
-            | capability::SECURE_CONNECTION
-            | capability::PLUGIN_AUTH
-            | capability::CONNECT_ATTRS;
-        let flags = wanted & self.capabilities;
+        let mut flags = wanted(self.capabilities);
+        if self.secure {
+            flags |= capability::SSL;
+        }
         let proof = self.plugin.opening(self.password, &self.nonce, self.secure);
-        let mut packet = Vec::with_capacity(128);
-        packet.extend_from_slice(&flags.to_le_bytes());
-        packet.extend_from_slice(&(1_u32 << 30).to_le_bytes());
-        packet.push(COLLATION);
-        packet.extend_from_slice(&[0; 23]);
+        let mut packet = head(flags);
         packet.extend_from_slice(self.endpoint.user.as_bytes());
         packet.push(0);
         push_short(&mut packet, &proof);
@@ -227,6 +296,8 @@ impl<'a> Login<'a> {
             Some((0xff, _)) => Err(self.refused(server_error(packet, DURING)?)),
             Some((0xfe, [])) => Err(unsupported(b"mysql_old_password")),
             Some((0xfe, body)) => self.switch(body),
+            // The first servers with it send the salt without the mark.
+            Some((b'P', _)) if self.plugin == Plugin::Parsec => self.more(packet),
             Some((0x01, body)) => self.more(body),
             Some((other, _)) => Err(malformed(DecodeError::Invalid {
                 field: "login_packet_type",
@@ -241,7 +312,16 @@ impl<'a> Login<'a> {
         let mut cursor = Cursor::new(body);
         let name = until_nul(&mut cursor, "plugin_name").map_err(malformed)?;
         self.plugin = Plugin::of(name).ok_or_else(|| unsupported(name))?;
-        self.nonce = trim_nul(cursor.rest()).to_vec();
+        self.nonce = match self.plugin {
+            Plugin::Clear if !self.verified => return Err(unsupported(name)),
+            // Their challenge is binary: it may end in NUL.
+            Plugin::Ed25519 | Plugin::Parsec => {
+                cursor.take(LONG_NONCE, "challenge").map_err(malformed)?.to_vec()
+            }
+            Plugin::Native | Plugin::CachingSha2 | Plugin::Sha256 | Plugin::Clear => {
+                trim_nul(cursor.rest()).to_vec()
+            }
+        };
         self.key_wanted = false;
         Ok(Step::Send(self.plugin.opening(self.password, &self.nonce, self.secure)))
     }
@@ -265,7 +345,26 @@ impl<'a> Login<'a> {
                 self.key_wanted = true;
                 Ok(Step::Send(vec![KEY_PLEASE]))
             }
-            (Plugin::CachingSha2 | Plugin::Native | Plugin::Sha256, _) => {
+            // MariaDB, `plugin/auth_parsec`: algorithm, work factor, salt of 18 bytes.
+            (Plugin::Parsec, [b'P', factor @ 0..=PARSEC_FACTOR, salt @ ..])
+                if salt.len() == PARSEC_SALT =>
+            {
+                let nonce = self.nonce.first_chunk::<LONG_NONCE>();
+                let nonce =
+                    nonce.ok_or_else(|| malformed(DecodeError::Empty { field: "challenge" }))?;
+                let rounds = 1024_u32 << factor;
+                let password = self.password.as_bytes();
+                Ok(Step::Send(create_response_for_parsec(password, nonce, rounds, salt).to_vec()))
+            }
+            (
+                Plugin::CachingSha2
+                | Plugin::Native
+                | Plugin::Sha256
+                | Plugin::Ed25519
+                | Plugin::Parsec
+                | Plugin::Clear,
+                _,
+            ) => {
                 let value = body.first().copied().unwrap_or_default().into();
                 Err(malformed(DecodeError::Invalid { field: "login_data", value }))
             }
@@ -444,7 +543,7 @@ mod tests {
             (b"\xfe", "mysql_old_password"),
             (b"\xfemysql_old_password\0abcdefgh\0", "mysql_old_password"),
             (b"\xfemysql_clear_password\0", "mysql_clear_password"),
-            (b"\xfeclient_ed25519\0abc", "client_ed25519"),
+            (b"\xfeauth_gssapi_client\0abc", "auth_gssapi_client"),
             (b"\xff\xf4\x05#HY000Plugin is not loaded", "mysql_native_password"),
         ];
         for (packet, name) in table {
@@ -453,6 +552,48 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn the_password_itself_is_sent_to_a_verified_server_only() {
+        let endpoint = endpoint();
+        let greeting = || {
+            let packet = greeting("8.0.30", 21, Some("mysql_native_password"), 0);
+            Greeting::parse(&packet, &endpoint).unwrap()
+        };
+        for (security, sent) in [
+            (Security::Plain, None),
+            (Security::Encrypted, None),
+            (Security::Verified, Some(Step::Send(b"secret\0".to_vec()))),
+        ] {
+            let mut login = Login::new(greeting(), &endpoint, "secret", security);
+            let answer = login.handle(b"\xfemysql_clear_password\0").ok();
+            assert_eq!(answer, sent, "{security:?}");
+        }
+    }
+
+    #[test]
+    fn the_plugins_of_mariadb_sign_the_challenge() {
+        let endpoint = endpoint();
+        let challenge = [7; LONG_NONCE];
+        let mut login = login(&endpoint, "secret");
+        let switch = [&b"\xfeclient_ed25519\0"[..], &challenge].concat();
+        let signed = create_response_for_ed25519(b"secret", &challenge).to_vec();
+        assert_eq!(login.handle(&switch).unwrap(), Step::Send(signed));
+        let switch = [&b"\xfeparsec\0"[..], &challenge].concat();
+        for mark in [&b""[..], b"\x01"] {
+            assert_eq!(login.handle(&switch).unwrap(), Step::Send(Vec::new()));
+            let salt = [mark, b"P\x00", &[9; PARSEC_SALT]].concat();
+            assert!(matches!(login.handle(&salt).unwrap(), Step::Send(sent) if sent.len() == 96));
+            // A factor that would keep us busy for minutes, and a salt that is too short.
+            for wrong in
+                [[mark, b"P\x14", &[9; PARSEC_SALT]].concat(), [mark, b"P\x00abc"].concat()]
+            {
+                assert!(matches!(login.handle(&wrong), Err(ClientError::Protocol { .. })));
+            }
+        }
+        let short = login.handle(b"\xfeparsec\0abc");
+        assert!(matches!(short, Err(ClientError::Protocol { .. })));
     }
 
     #[test]
@@ -483,7 +624,7 @@ mod tests {
 
     fn login<'a>(endpoint: &'a Endpoint, password: &'a str) -> Login<'a> {
         let packet = greeting("8.0.30", 21, Some("mysql_native_password"), 0);
-        Login::new(Greeting::parse(&packet, endpoint).unwrap(), endpoint, password, false)
+        Login::new(Greeting::parse(&packet, endpoint).unwrap(), endpoint, password, Security::Plain)
     }
 
     /// A greeting; `spare` bytes of challenge beyond what the protocol uses.

@@ -54,10 +54,36 @@ pub enum ClientError {
         plugin: String,
     },
     /// The server, or the user's account, wants an encrypted connection.
-    #[error("the server wants an encrypted connection, which this client does not offer")]
+    #[error(
+        "the server wants an encrypted connection: set database.ssl.mode to required, or to a mode that verifies"
+    )]
     TlsRequired {
         /// What the server says.
         source: Box<ServerError>,
+    },
+    /// TLS is asked for, and the server does not offer it.
+    #[error(
+        "{endpoint} does not offer TLS, which database.ssl.mode asks for: give the server a certificate (ssl_cert, ssl_key)"
+    )]
+    TlsNotOffered {
+        /// Whom we tried to reach.
+        endpoint: Box<Endpoint>,
+    },
+    /// The handshake failed: the server's certificate is not one to trust, or there is no common ground.
+    #[error("no TLS with {endpoint}: {reason}; {fix}")]
+    Tls {
+        /// Whom we tried to reach.
+        endpoint: Box<Endpoint>,
+        /// What is wrong.
+        reason: String,
+        /// What to do about it.
+        fix: &'static str,
+    },
+    /// Certificates or key of [`TlsOptions`](super::TlsOptions) can't be used.
+    #[error("TLS can't be set up: {reason} (holdfast.ssl.ca, holdfast.ssl.cert, holdfast.ssl.key)")]
+    TlsSetup {
+        /// What is wrong.
+        reason: String,
     },
     /// The server's public key, which the password has to be encrypted with, is not an RSA key in PEM form.
     #[error("the server's RSA public key can't be used: {reason}")]
@@ -161,6 +187,9 @@ impl ClientError {
             | Self::MissingPrivilege { .. }
             | Self::UnsupportedAuth { .. }
             | Self::TlsRequired { .. }
+            | Self::TlsNotOffered { .. }
+            | Self::Tls { .. }
+            | Self::TlsSetup { .. }
             | Self::PublicKey { .. }
             | Self::PacketTooLarge { .. }
             | Self::WrongFlavor { .. }
@@ -183,6 +212,9 @@ impl ClientError {
             Self::Connect { .. }
             | Self::ConnectTimeout { .. }
             | Self::UnsupportedAuth { .. }
+            | Self::TlsNotOffered { .. }
+            | Self::Tls { .. }
+            | Self::TlsSetup { .. }
             | Self::PublicKey { .. }
             | Self::Protocol { .. }
             | Self::OutOfSequence { .. }

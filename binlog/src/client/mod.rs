@@ -12,6 +12,7 @@ mod command;
 mod error;
 mod packet;
 mod public_key;
+mod tls;
 
 use std::fmt;
 use std::time::Duration;
@@ -19,12 +20,13 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 
 pub use error::{ClientError, DumpRefusal, Endpoint, ServerError};
+pub use tls::{TlsMode, TlsOptions, name_presented};
 
 use crate::error::Error;
 use crate::gtid::{GtidPos, GtidSet};
 use crate::position::BinlogPosition;
 use crate::wire::DecodeError;
-use auth::{Greeting, Login, Step};
+use auth::{Greeting, Login, Security, Step};
 use command::Answer;
 use packet::{PacketStream, Transport};
 
@@ -83,6 +85,8 @@ pub struct ClientOptions {
     pub user: String,
     /// Password; may be empty.
     pub password: Password,
+    /// Whether the connection is encrypted. Default no.
+    pub tls: TlsOptions,
     /// Our id among the server's replicas, 1 or more. Two clients with one id throw each other out.
     pub server_id: u32,
     /// Limit for connecting, login and session set-up together. Default 30 s.
@@ -121,6 +125,7 @@ impl ClientOptions {
             port,
             user: user.into(),
             password: Password::default(),
+            tls: TlsOptions::default(),
             server_id,
             connect_timeout: Duration::from_secs(30),
             heartbeat_period: Duration::from_secs(48),
@@ -190,6 +195,8 @@ pub struct ServerInfo {
     pub flavor: Flavor,
     /// Id of our connection, as `SHOW PROCESSLIST` shows it.
     pub connection_id: u32,
+    /// The version of TLS, such as `TLSv1_3`; `None` when the connection is not encrypted.
+    pub tls: Option<&'static str>,
     /// The server's own id. Events may carry others: that of the server they were first written on.
     pub server_id: u32,
     /// The server's UUID; `None` for MariaDB.
@@ -210,12 +217,13 @@ pub struct BinlogClient {
 impl BinlogClient {
     /// Connects, logs in, sets the session up for a dump, and registers with the server as a replica.
     ///
-    /// Over plain TCP nothing is encrypted but the password.
+    /// Without TLS nothing is encrypted but the password.
     ///
     /// # Errors
     ///
     /// [`Error::Client`]: [`ClientError::Connect`], [`ClientError::ConnectTimeout`], [`ClientError::AccessDenied`],
     /// [`ClientError::MissingPrivilege`], [`ClientError::UnsupportedAuth`], [`ClientError::PublicKey`],
+    /// [`ClientError::TlsNotOffered`], [`ClientError::Tls`], [`ClientError::TlsSetup`],
     /// [`ClientError::Option`], or what a broken connection gives.
     pub async fn connect(options: &ClientOptions) -> Result<Self, Error> {
         options.check()?;
@@ -229,7 +237,9 @@ impl BinlogClient {
                     endpoint: endpoint.clone().into(),
                     source,
                 })?;
-            Self::set_up(Transport::Tcp(stream), options, &endpoint).await.map_err(no_server)
+            let client = Self::set_up(Transport::Tcp(stream), options, &endpoint).await;
+            // With TLS 1.3 the server refuses our certificate only after the handshake.
+            client.map_err(|error| no_server(ClientError::tls_told_apart(&endpoint, error)))
         };
         match tokio::time::timeout(limit, connecting).await {
             Ok(client) => Ok(client?),
@@ -253,11 +263,29 @@ impl BinlogClient {
             version: version.unwrap_or(&greeting.version).to_owned(),
             flavor,
             connection_id: greeting.connection_id,
+            tls: None,
             server_id: 0,
             server_uuid: None,
             checksum: false,
         };
-        let mut login = Login::new(greeting, endpoint, &options.password.0, packets.is_secure());
+        let tls = &options.tls;
+        match (tls.mode, greeting.offers_tls()) {
+            (TlsMode::Disabled, _) | (TlsMode::Preferred, false) => {}
+            (_, true) => {
+                packets.send(&greeting.tls_request()).await?;
+                packets = packets.encrypt(tls, endpoint).await?;
+                server.tls = packets.tls_version();
+            }
+            (_, false) => {
+                return Err(ClientError::TlsNotOffered { endpoint: endpoint.clone().into() });
+            }
+        }
+        let security = match (packets.is_secure(), tls.mode.verifies()) {
+            (false, _) => Security::Plain,
+            (true, false) => Security::Encrypted,
+            (true, true) => Security::Verified,
+        };
+        let mut login = Login::new(greeting, endpoint, &options.password.0, security);
         let answer = login.answer();
         packets.send(&answer).await?;
         loop {

@@ -14,8 +14,11 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
+use tokio_rustls::client::TlsStream;
 
-use super::error::ClientError;
+use super::error::{ClientError, Endpoint};
+use super::tls::TlsOptions;
+use crate::wire::DecodeError;
 
 /// The payload length that says that another packet continues this one.
 const FULL: usize = 0xff_ffff;
@@ -29,11 +32,13 @@ const BUFFER: usize = 256 << 10;
 /// A buffer that grew beyond this for a large packet is given back after it, bytes.
 const KEEP: usize = 8 << 20;
 
-/// The bytes below the packets. TLS becomes a variant of it.
+/// The bytes below the packets.
 #[derive(Debug)]
 pub(super) enum Transport {
     /// Plain TCP.
     Tcp(TcpStream),
+    /// TLS over TCP.
+    Tls(Box<TlsStream<TcpStream>>),
     /// A pipe in memory, whose other end plays the server.
     #[cfg(test)]
     Memory(tokio::io::DuplexStream),
@@ -44,6 +49,7 @@ impl Transport {
     pub(super) const fn is_secure(&self) -> bool {
         match self {
             Self::Tcp(_) => false,
+            Self::Tls(_) => true,
             #[cfg(test)]
             Self::Memory(_) => false,
         }
@@ -52,6 +58,7 @@ impl Transport {
     async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.read(buffer).await,
+            Self::Tls(stream) => stream.read(buffer).await,
             #[cfg(test)]
             Self::Memory(stream) => stream.read(buffer).await,
         }
@@ -60,6 +67,10 @@ impl Transport {
     async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.write_all(bytes).await,
+            Self::Tls(stream) => {
+                stream.write_all(bytes).await?;
+                stream.flush().await
+            }
             #[cfg(test)]
             Self::Memory(stream) => stream.write_all(bytes).await,
         }
@@ -68,6 +79,7 @@ impl Transport {
     async fn shutdown(&mut self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.shutdown().await,
+            Self::Tls(stream) => stream.shutdown().await,
             #[cfg(test)]
             Self::Memory(stream) => stream.shutdown().await,
         }
@@ -247,6 +259,38 @@ impl PacketStream {
             }
         }
         Ok(self.transport.write_all(&frame).await?)
+    }
+
+    /// Goes on encrypted, after the request for it was sent.
+    pub(super) async fn encrypt(
+        self,
+        tls: &TlsOptions,
+        endpoint: &Endpoint,
+    ) -> Result<Self, ClientError> {
+        // What came before the handshake is not protected: it must not be taken for what comes after it.
+        if self.start + self.handed != self.end {
+            let source = DecodeError::Unsupported { what: "bytes between greeting and TLS" };
+            return Err(ClientError::Protocol { during: "start TLS", source });
+        }
+        let transport = match self.transport {
+            Transport::Tcp(stream) => {
+                Transport::Tls(Box::new(tls.shake_hands(stream, endpoint).await?))
+            }
+            Transport::Tls(stream) => Transport::Tls(stream),
+            #[cfg(test)]
+            Transport::Memory(stream) => Transport::Memory(stream),
+        };
+        Ok(Self { transport, ..self })
+    }
+
+    /// The version of TLS, such as `TLSv1.3`; `None` for a plain connection.
+    pub(super) fn tls_version(&self) -> Option<&'static str> {
+        match &self.transport {
+            Transport::Tls(stream) => stream.get_ref().1.protocol_version()?.as_str(),
+            Transport::Tcp(_) => None,
+            #[cfg(test)]
+            Transport::Memory(_) => None,
+        }
     }
 
     /// Says that nothing more will be sent.

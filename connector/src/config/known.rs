@@ -298,6 +298,9 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Own, "holdfast.s3.secret.access.key", Secret, None, Yes, "its secret"),
     key(G::Own, "holdfast.s3.session.token", Secret, None, Yes, "token of a temporary session"),
     key(G::Own, "holdfast.source.id", Text, None, Yes, "names the log in the lineage of offsets, instead of the server's UUID"),
+    key(G::Own, "holdfast.ssl.ca", Text, None, Yes, "PEM file of the authorities that may have signed the server's certificate; absent: those of the system. A path is relative to the properties file"),
+    key(G::Own, "holdfast.ssl.cert", Text, None, Yes, "PEM file of our certificate for servers that ask for one; with `holdfast.ssl.key`"),
+    key(G::Own, "holdfast.ssl.key", Text, None, Yes, "PEM file of its key, without a pass phrase"),
 
     // Connection.
     key(G::Connection, "connector.class", Class, Some("io.debezium.connector.mysql.MySqlConnector"), Yes, "MySQL or MariaDB: `io.debezium.connector.mysql.MySqlConnector`, `io.debezium.connector.mariadb.MariaDbConnector`"),
@@ -321,11 +324,11 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Connection, "binlog.net.read.timeout", Long(NonNegative), Some("0"), Yes, "`net_read_timeout` of the binlog session in seconds, 0 to leave it"),
     key(G::Connection, "connection.validation.timeout.ms", Long(Positive), Some("60000"), NoEffect("connect.timeout.ms limits every connect"), "limit for the connection test"),
     or_mariadb(key(G::Connection, "database.ssl.mode", Choice(&["verify_identity", "disabled", "preferred", "required", "verify_ca"], Some(&["trust", "disable", "verify-ca", "verify-full"])), Some("preferred"),
-        NotYet(&["disabled", "disable", "preferred"], "TLS is not there yet; use `disabled` (MariaDB: `disable`) on a network that you trust"), "whether connections are encrypted"), "disable"),
-    key(G::Connection, "database.ssl.keystore", Text, None, NotYet(&[""], "TLS is not there yet"), "client certificate"),
-    key(G::Connection, "database.ssl.keystore.password", Secret, None, NoEffect("TLS is not there yet"), "its password"),
-    key(G::Connection, "database.ssl.truststore", Text, None, NotYet(&[""], "TLS is not there yet"), "certificates that are trusted"),
-    key(G::Connection, "database.ssl.truststore.password", Secret, None, NoEffect("TLS is not there yet"), "its password"),
+        Yes, "whether the query and the binlog connections are encrypted, and what is checked: `preferred` encrypts where the server offers TLS, `required` (MariaDB: `trust`) always, `verify_ca` checks who signed the certificate, `verify_identity` (MariaDB: `verify-full`) also that it is for this host"), "disable"),
+    key(G::Connection, "database.ssl.keystore", Text, None, NotYet(&[""], "it is a Java store; write it as PEM with `keytool -importkeystore -srckeystore FILE -destkeystore client.p12 -deststoretype PKCS12`, `openssl pkcs12 -in client.p12 -nokeys -out client-cert.pem` and `openssl pkcs12 -in client.p12 -nocerts -nodes -out client-key.pem`, and name the files in holdfast.ssl.cert and holdfast.ssl.key"), "client certificate"),
+    key(G::Connection, "database.ssl.keystore.password", Secret, None, NoEffect("there are no Java stores here"), "its password"),
+    key(G::Connection, "database.ssl.truststore", Text, None, NotYet(&[""], "it is a Java store; write it as PEM with `keytool -exportcert -rfc -keystore FILE -alias NAME -file ca.pem`, and name the file in holdfast.ssl.ca"), "certificates that are trusted"),
+    key(G::Connection, "database.ssl.truststore.password", Secret, None, NoEffect("there are no Java stores here"), "its password"),
     key(G::Connection, "read.only", Bool, Some("false"), Yes, "never write to the source (the engine does not write by itself; heartbeat.action.query does)"),
 
     // Filters.

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use holdfast_binlog::client::{TlsMode, TlsOptions};
 use holdfast_history::ddl;
 use holdfast_history::store::ObjectUrl;
 
@@ -127,8 +128,11 @@ pub struct ConnectionConfig {
     pub password: Option<Secret>,
     /// `database.server.id`: replica id of the binlog connection, not 0.
     pub server_id: u32,
-    /// `database.ssl.mode`. Only `Disabled` and `Preferred` get here, and `Preferred` does not encrypt yet.
+    /// `database.ssl.mode`.
     pub ssl_mode: SslMode,
+    /// The same, with the content of `holdfast.ssl.ca`, `holdfast.ssl.cert` and `holdfast.ssl.key`. Both the query and
+    /// the binlog connections go by it; a program may put PEM texts from elsewhere here.
+    pub tls: TlsOptions,
     /// `connect.timeout.ms`.
     pub connect_timeout: Duration,
     /// `connect.keep.alive` and `connect.keep.alive.interval.ms`: the silence on the binlog connection after which it
@@ -483,9 +487,6 @@ impl<'a> Checked<'a> {
                 );
             }
         }
-        if self.ssl_mode() == SslMode::Preferred {
-            self.note("database.ssl.mode", "TLS is not there yet: connections are not encrypted");
-        }
     }
 
     /// The value of a property, or its default, or nothing.
@@ -535,6 +536,36 @@ impl<'a> Checked<'a> {
         self.choice("database.ssl.mode", SslMode::Disabled)
     }
 
+    fn tls(&mut self, base_dir: &Path) -> TlsOptions {
+        let mut tls = TlsOptions::default();
+        tls.mode = match self.ssl_mode() {
+            SslMode::Disabled => TlsMode::Disabled,
+            SslMode::Preferred => TlsMode::Preferred,
+            SslMode::Required => TlsMode::Required,
+            SslMode::VerifyCa => TlsMode::VerifyCa,
+            SslMode::VerifyIdentity => TlsMode::VerifyIdentity,
+        };
+        tls.ca = self.pem("holdfast.ssl.ca", base_dir);
+        tls.cert = self.pem("holdfast.ssl.cert", base_dir);
+        tls.key = self.pem("holdfast.ssl.key", base_dir);
+        if let Err(error) = tls.check() {
+            self.invalid("database.ssl.mode", error.to_string());
+        }
+        tls
+    }
+
+    /// The content of a PEM file.
+    fn pem(&mut self, name: &str, base_dir: &Path) -> Option<Vec<u8>> {
+        let path = base_dir.join(self.filled(name)?.trim());
+        match std::fs::read(&path) {
+            Ok(pem) => Some(pem),
+            Err(error) => {
+                self.invalid(name, format!("{} can't be read: {error}", path.display()));
+                None
+            }
+        }
+    }
+
     fn list(&self, name: &str) -> RegexList {
         RegexList::parse(self.text(name)).unwrap_or_default()
     }
@@ -550,7 +581,7 @@ impl<'a> Checked<'a> {
         };
         Config {
             connector: self.flavor,
-            connection: self.connection(),
+            connection: self.connection(base_dir),
             tables: TableFilter {
                 databases: DatabaseFilter {
                     selection: Selection::new(
@@ -641,7 +672,8 @@ impl<'a> Checked<'a> {
         }
     }
 
-    fn connection(&self) -> ConnectionConfig {
+    fn connection(&mut self, base_dir: &Path) -> ConnectionConfig {
+        let tls = self.tls(base_dir);
         let seconds = |name: &str| Some(self.integer(name)).filter(|&seconds: &u64| seconds > 0);
         ConnectionConfig {
             hostname: self.text("database.hostname").to_owned(),
@@ -650,6 +682,7 @@ impl<'a> Checked<'a> {
             password: self.properties.get("database.password").map(Secret::new),
             server_id: self.integer("database.server.id"),
             ssl_mode: self.ssl_mode(),
+            tls,
             connect_timeout: self.millis("connect.timeout.ms"),
             keep_alive: self
                 .bool("connect.keep.alive")

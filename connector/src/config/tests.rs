@@ -458,7 +458,7 @@ fn what_would_change_the_outcome_and_is_not_there_is_refused() {
         ("notification.enabled.channels", "log"),
         ("transforms", "unwrap"),
         ("converters", "b"),
-        ("database.ssl.mode", "required"),
+        ("database.ssl.truststore", "trust.jks"),
         ("column.mask.with.5.chars", "gold.t.a"),
         ("column.mask.hash.v2.SHA-256.with.salt.x", "gold.t.a"),
         ("schema.history.internal", "io.debezium.storage.kafka.history.KafkaSchemaHistory"),

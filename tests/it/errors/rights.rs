@@ -123,6 +123,7 @@ fn a_user_of_caching_sha2_logs_in_over_plain_tcp_on_each_connection_with_a_cold_
          GRANT SELECT, RELOAD, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO 'cold'@'%'",
     );
     stage.set("database.user", "cold").set("database.password", "secret-word");
+    stage.set("database.ssl.mode", "disabled");
     // FLUSH PRIVILEGES empties the cache of passwords, so each connection needs the full exchange.
     let real = server.port();
     let mut flush = server.client_command();

@@ -60,6 +60,9 @@ const fn is_login(error: &holdfast_binlog::Error) -> bool {
             ClientError::AccessDenied { .. }
                 | ClientError::UnsupportedAuth { .. }
                 | ClientError::TlsRequired { .. }
+                | ClientError::TlsNotOffered { .. }
+                | ClientError::Tls { .. }
+                | ClientError::TlsSetup { .. }
                 | ClientError::PublicKey { .. }
         )
     )
@@ -70,6 +73,7 @@ const fn is_refused(error: &holdfast_snapshot::Error) -> bool {
     matches!(
         error,
         holdfast_snapshot::Error::AccessDenied { .. }
+            | holdfast_snapshot::Error::Tls(_)
             | holdfast_snapshot::Error::UnsupportedAuth { .. }
     )
 }
