@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::ddl::{DdlContext, DdlError, DdlEvent, DdlEventKind, parse};
+use crate::ddl::{DdlError, DdlEvent, DdlEventKind};
 use crate::offset::{LogPlace, SourceOffset};
 use crate::record::{HistoryRecord, TableChange};
 use crate::schema::{Table, TableId, Tables};
@@ -70,21 +70,11 @@ impl Ahead {
             .map(|ahead| &ahead.table)
     }
 
-    /// Whether a statement that ends at `place` may be in effect already.
+    /// Whether a statement that ends at `place` may be in effect already, whatever table it is about: one that stands in
+    /// for a while, as online schema changes make them, is made like one that is ahead.
     #[must_use]
     pub fn covers(&self, place: &LogPlace) -> bool {
         self.tables.values().any(|ahead| ahead.read_at.reaches(&place.file, place.pos))
-    }
-
-    /// Whether a statement that ends at `place` is about a table that is ahead there. `context` has the session's
-    /// database.
-    #[must_use]
-    pub fn concerns(&self, place: &LogPlace, sql: &str, context: &DdlContext) -> bool {
-        self.covers(place)
-            && parse(sql, context).is_ok_and(|statement| {
-                let touched = statement.touched(context.database.as_deref());
-                touched.tables.iter().any(|id| self.get(id, place).is_some())
-            })
     }
 
     /// After a statement that ends at `place` was applied to `tables` and gave `events`: the tables that are ahead keep
@@ -138,6 +128,8 @@ impl Ahead {
 
 #[cfg(test)]
 mod tests {
+    use crate::ddl::DdlContext;
+
     use super::*;
     use crate::ddl::apply_statement;
     use crate::offset::{HoldfastMembers, SnapshotKind};

@@ -469,10 +469,7 @@ impl Replay<'_> {
             database: Some(record.database_name.clone()).filter(|name| !name.is_empty()),
             ..self.options.ddl.clone()
         };
-        let context = DdlContext {
-            definitions_are_ahead: self.ahead.concerns(&place, ddl, &context),
-            ..context
-        };
+        let context = DdlContext { definitions_are_ahead: self.ahead.covers(&place), ..context };
         let applied = apply_statement(ddl, &context, &mut self.tables)
             .or_else(|error| self.ahead.despite(&place, &error, ddl).ok_or(error));
         match applied {

@@ -38,10 +38,7 @@ fn server(options: Options, folder: &Path) -> Server {
 }
 
 fn trusting(mode: TlsMode, ca: &Path) -> TlsOptions {
-    let mut tls = TlsOptions::default();
-    tls.mode = mode;
-    tls.ca = Some(fs::read(ca).unwrap());
-    tls
+    TlsOptions { mode, ca: Some(fs::read(ca).unwrap()), ..TlsOptions::default() }
 }
 
 /// What both connections say: the version of TLS, or the error.
@@ -160,8 +157,7 @@ fn a_server_without_tls_is_used_plain_when_tls_is_only_preferred() {
              GRANT SELECT, RELOAD, REPLICATION SLAVE, BINLOG MONITOR ON *.* TO 'plain'@'%'"
         ))
         .unwrap();
-    let mut tls = TlsOptions::default();
-    tls.mode = Preferred;
+    let mut tls = TlsOptions { mode: Preferred, ..TlsOptions::default() };
     connect("127.0.0.1", server.port(), ("plain", WORD), &tls).is_encrypted(false);
     tls.mode = Required;
     connect("127.0.0.1", server.port(), ("plain", WORD), &tls)

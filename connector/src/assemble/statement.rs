@@ -147,10 +147,7 @@ impl Assembler {
             ..DdlContext::default()
         };
         let place = LogPlace { file: self.tracker.file().to_string(), pos: event.end };
-        let context = DdlContext {
-            definitions_are_ahead: self.ahead.concerns(&place, sql, &context),
-            ..context
-        };
+        let context = DdlContext { definitions_are_ahead: self.ahead.covers(&place), ..context };
         let mut tables = self.tables.clone();
         let mut events = if self.scans(event, sql, &context) {
             Vec::new()

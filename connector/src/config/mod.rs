@@ -537,14 +537,14 @@ impl<'a> Checked<'a> {
     }
 
     fn tls(&mut self, base_dir: &Path) -> TlsOptions {
-        let mut tls = TlsOptions::default();
-        tls.mode = match self.ssl_mode() {
+        let mode = match self.ssl_mode() {
             SslMode::Disabled => TlsMode::Disabled,
             SslMode::Preferred => TlsMode::Preferred,
             SslMode::Required => TlsMode::Required,
             SslMode::VerifyCa => TlsMode::VerifyCa,
             SslMode::VerifyIdentity => TlsMode::VerifyIdentity,
         };
+        let mut tls = TlsOptions { mode, ..TlsOptions::default() };
         tls.ca = self.pem("holdfast.ssl.ca", base_dir);
         tls.cert = self.pem("holdfast.ssl.cert", base_dir);
         tls.key = self.pem("holdfast.ssl.key", base_dir);
