@@ -113,8 +113,6 @@ fn an_unreachable_server_is_an_error_at_once_that_names_host_and_port() {
 fn snapshot_modes_that_are_not_there_yet_are_refused_before_anything_is_done() {
     let modes = [
         ("snapshot.mode=custom\nsnapshot.mode.custom.name=x", "Java"),
-        ("snapshot.mode=recovery", "recovery is not there yet; use initial"),
-        ("snapshot.mode=configuration_based", "configuration_based is not there yet; use initial"),
         ("snapshot.locking.mode=minimal_percona", "use minimal, extended or none"),
         ("snapshot.locking.mode=minimal_percona_no_table_locks", "use minimal, extended or none"),
     ];
