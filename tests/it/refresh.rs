@@ -174,7 +174,8 @@ fn a_lost_history_is_rebuilt_and_every_change_behind_the_head_comes() {
     assert!(story.refuses(&["--dry-run"], 0).contains("records to write; nothing was written yet"));
     assert!(story.refuses(&[], 2).contains("--yes"));
     let report = story.refreshes(&[]);
-    assert_eq!(report.at_path("proof.tables").unwrap().elements().len(), 2, "{report}");
+    // Of the two tables only one has rows behind the offset.
+    assert_eq!(report.at_path("proof.tables").unwrap().elements().len(), 1, "{report}");
     // Once more there is nothing to do.
     let again = story.refreshes(&[]);
     assert_eq!(again.get("records").and_then(Json::as_i64), Some(0), "{again}");
@@ -191,19 +192,14 @@ fn an_offset_inside_a_transaction_is_refreshed_and_no_row_is_lost_or_twice() {
     story.sql(
         "BEGIN; INSERT INTO t VALUES (2, 2), (3, 3); INSERT INTO t VALUES (4, 4), (5, 5); COMMIT",
     );
-    let mut process = story.start(RunOptions { ack_first: Some(4), ..RunOptions::default() });
+    let mut process = story.start(RunOptions { ack_first: Some(3), ..RunOptions::default() });
     process.wait_for("the last row", LIMIT, |record| brief(record).contains(r#""id":5"#)).unwrap();
-    let first = case::records_of_case(process.records()).len();
     process.kill().unwrap();
-    assert_eq!(first, 4);
     let offset = String::from_utf8(story.bytes("offsets.dat")).unwrap();
+    assert!(offset.contains("holdfast_rows"), "{offset}");
     story.lose_history();
     story.refreshes(&[]);
-    let rest = story.run();
-    let done = offset.contains("holdfast_rows");
-    let from = if done { rest.len() } else { 4 };
-    assert_eq!(rest.len(), from);
-    assert!(rest.ends_with(&[r#"c {"id":5,"a":5}"#.to_owned()]) || rest.is_empty(), "{rest:?}");
+    assert_eq!(story.run(), [r#"c {"id":5,"a":5}"#]);
     story.end();
 }
 
