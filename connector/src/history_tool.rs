@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use holdfast_history::compare::Rule;
-use holdfast_history::ddl::DdlContext;
 use holdfast_history::offset::SourceOffset;
-use holdfast_history::recover::{RecoverOptions, Recovered, recover_store};
+use holdfast_history::recover::Recovered;
 use holdfast_history::store::HistoryStore;
 use holdfast_history::{HistoryRecord, Table, TableId};
 
@@ -15,7 +14,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::offset_store::{OffsetKey, open_offsets};
 use crate::source::{server_facts, verify as follow};
-use crate::stores::open_history_read_only;
+use crate::stores::{open_history_read_only, recover};
 
 /// The offset that is stored for this configuration, if any.
 ///
@@ -145,19 +144,8 @@ pub async fn explain(
             false
         }
     };
-    let context = DdlContext {
-        flavor: config.ddl_flavor(),
-        comments: config.events.schema_comments,
-        ..DdlContext::default()
-    };
-    let options = RecoverOptions {
-        prefer_ddl: config.history.prefer_ddl,
-        skip_unparseable: config.history.skip_unparseable,
-        lower_case_names,
-        ..RecoverOptions::new(&context)
-    };
     let Recovered { tables, report, .. } =
-        recover_store(&*store, &config.topic_prefix, &offset, &options).await?;
+        recover(config, &*store, &offset, lower_case_names).await?;
     let places = places(&*store, report.origins.values().copied(), &report.skipped).await?;
     let place = |number: usize| {
         let position = places.get(&number).cloned().unwrap_or_default();

@@ -10,9 +10,8 @@ use holdfast_binlog::event::{ChecksumAlgorithm, EventData, PayloadReader};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
 use holdfast_binlog::txn::{Gtids, TransactionGtid, TxnTracker};
 use holdfast_binlog::{BinlogPosition, GtidSet};
-use holdfast_history::ddl::DdlContext;
 use holdfast_history::offset::{SnapshotKind, SourceOffset};
-use holdfast_history::recover::{RecoverOptions, Recovered, ReplayGuard, recover_store};
+use holdfast_history::recover::{Recovered, ReplayGuard};
 use holdfast_history::store::HistoryStore;
 use holdfast_history::{Ahead, Tables};
 use holdfast_snapshot::{ServerFacts, ServerFlavor, ServerOptions};
@@ -30,6 +29,7 @@ use crate::control::{EngineState, LastEvent, Signals};
 use crate::error::{DumpFailure, Error, ErrorClass};
 use crate::offset::{Lineage, OffsetPoint, dump_position, file_of, gtids_of, resume_of};
 use crate::refresh::{Refresh, RefreshOptions};
+use crate::stores::recover;
 
 pub(crate) use verify::{Followed, scan, verify};
 
@@ -423,19 +423,8 @@ impl Source {
                 self.history.location()
             )));
         }
-        let context = DdlContext {
-            flavor: self.config.ddl_flavor(),
-            comments: self.config.events.schema_comments,
-            ..DdlContext::default()
-        };
-        let options = RecoverOptions {
-            prefer_ddl: self.config.history.prefer_ddl,
-            skip_unparseable: self.config.history.skip_unparseable,
-            lower_case_names: facts.lower_case_names(),
-            ..RecoverOptions::new(&context)
-        };
         let Recovered { tables, guard, report, ahead } =
-            recover_store(&*self.history, &self.config.topic_prefix, &offset, &options).await?;
+            recover(&self.config, &*self.history, &offset, facts.lower_case_names()).await?;
         crate::metrics::recovered(&self.config.topic_prefix, &report);
         self.check_guardrail(&tables)?;
         check_available(&self.config, conn, facts, &offset).await?;

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use holdfast_history::ddl::DdlContext;
+use holdfast_history::offset::SourceOffset;
+use holdfast_history::recover::{RecoverOptions, Recovered, recover_store};
 use holdfast_history::store::{FileHistoryStore, HistoryStore, MemoryHistory, OpendalHistoryStore};
 
 use crate::config::{Config, StoreKind};
@@ -51,4 +54,25 @@ pub fn open_offsets(config: &Config) -> Result<Arc<dyn OffsetStore>, OffsetStore
         StoreKind::Objects(url) => Arc::new(OpendalOffsetStore::at_url(url)?),
         StoreKind::Memory => Arc::new(MemoryOffsetStore::new()),
     })
+}
+
+/// The definitions as of `offset`, as the configuration says that a history is read.
+pub(crate) async fn recover(
+    config: &Config,
+    history: &dyn HistoryStore,
+    offset: &SourceOffset,
+    lower_case_names: bool,
+) -> Result<Recovered, holdfast_history::Error> {
+    let context = DdlContext {
+        flavor: config.ddl_flavor(),
+        comments: config.events.schema_comments,
+        ..DdlContext::default()
+    };
+    let options = RecoverOptions {
+        prefer_ddl: config.history.prefer_ddl,
+        skip_unparseable: config.history.skip_unparseable,
+        lower_case_names,
+        ..RecoverOptions::new(&context)
+    };
+    recover_store(history, &config.topic_prefix, offset, &options).await
 }

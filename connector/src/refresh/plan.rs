@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use holdfast_binlog::event::table_map::Dialect;
-use holdfast_history::ddl::DdlContext;
 use holdfast_history::offset::{LogPlace, SourceOffset};
-use holdfast_history::recover::{RecoverOptions, recover_store};
 use holdfast_history::store::HistoryStore;
 use holdfast_history::{Recovered, Table, TableChange, TableId, cross_check};
 
@@ -16,6 +14,7 @@ use super::{GivenDefinition, RefreshOptions, from_log};
 use crate::assemble::{FirstRows, LogScan, ScannedStatement};
 use crate::config::Config;
 use crate::error::Error;
+use crate::stores::recover;
 
 /// A table of the plan.
 #[derive(Debug)]
@@ -95,18 +94,7 @@ impl Known {
                 Ok(())
             })
             .await?;
-        let context = DdlContext {
-            flavor: config.ddl_flavor(),
-            comments: config.events.schema_comments,
-            ..DdlContext::default()
-        };
-        let options = RecoverOptions {
-            prefer_ddl: config.history.prefer_ddl,
-            skip_unparseable: config.history.skip_unparseable,
-            lower_case_names,
-            ..RecoverOptions::new(&context)
-        };
-        let recovered = recover_store(history, &config.topic_prefix, offset, &options).await.ok();
+        let recovered = recover(config, history, offset, lower_case_names).await.ok();
         Ok(Self { recovered, recorded })
     }
 
