@@ -48,7 +48,7 @@ fn pass(
     each: Each<'_>,
 ) -> Result<(), Box<dyn Error>> {
     for bytes in events {
-        let event = stream.decode(bytes)?;
+        let event = stream.decode(*bytes)?;
         each(&event.data)?;
         if let EventData::TransactionPayload(payload) = event.data {
             let span = event.span();

@@ -118,6 +118,14 @@ pub enum Error {
         /// What the decompressor says.
         source: io::Error,
     },
+    /// A large compressed transaction can't be read back from the temporary file that it was put in.
+    #[error("{at} can't be read from its temporary file")]
+    Spill {
+        /// The event.
+        at: Box<EventContext>,
+        /// What the system says.
+        source: io::Error,
+    },
     /// A row can't be decoded.
     #[error("{at} for table {table} can't be decoded")]
     Row {
@@ -183,7 +191,7 @@ impl Error {
             | Self::TruncatedFile { .. } => ErrorClass::Data,
             Self::TooLarge { .. } => ErrorClass::Config,
             Self::Io { source, .. } if is_config(source.kind()) => ErrorClass::Config,
-            Self::Io { .. } => ErrorClass::Transient,
+            Self::Io { .. } | Self::Spill { .. } => ErrorClass::Transient,
             #[cfg(feature = "client")]
             Self::Client(error) => error.class(),
         }
@@ -201,6 +209,7 @@ impl Error {
             | Self::Unsupported { at, .. }
             | Self::TooLarge { at, .. }
             | Self::Decompress { at, .. }
+            | Self::Spill { at, .. }
             | Self::Row { at, .. } => Some(at),
             Self::NotABinlog { .. } | Self::TruncatedFile { .. } | Self::Io { .. } => None,
             #[cfg(feature = "client")]

@@ -21,11 +21,12 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::error::{Error, EventContext};
-use crate::event::EventHeader;
+use crate::event::{EventHeader, RawEvent, SPILL_ABOVE, SpillWriter, SpilledEvent};
 
 /// Cuts a binlog file into its events. They go to [`EventStream::decode`](crate::stream::EventStream::decode).
 ///
-/// Reads in large pieces into one buffer, which grows only as far as the bytes of an event really come. A file that its
+/// Reads in large pieces into one buffer, which grows only as far as the bytes of an event really come; a compressed
+/// transaction of more than 8 MiB goes to a temporary file. A file that its
 /// server has not closed is read up to its end; an event that is not complete there is an error.
 pub struct BinlogFileReader<R> {
     reader: R,
@@ -37,6 +38,8 @@ pub struct BinlogFileReader<R> {
     end: usize,
     /// Offset in the file of `start`.
     position: u64,
+    /// The event that was handed out last, if it is in a file.
+    spilled: Option<SpilledEvent>,
 }
 
 impl<R> fmt::Debug for BinlogFileReader<R> {
@@ -73,8 +76,15 @@ impl<R: Read> BinlogFileReader<R> {
     ///
     /// [`Error::Io`], and [`Error::NotABinlog`] by the first four bytes.
     pub fn new(reader: R, name: impl Into<String>) -> Result<Self, Error> {
-        let mut this =
-            Self { reader, name: name.into(), buffer: Vec::new(), start: 0, end: 0, position: 0 };
+        let mut this = Self {
+            reader,
+            name: name.into(),
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            position: 0,
+            spilled: None,
+        };
         this.fill(MAGIC.len())?;
         let found = match this.unread().get(..MAGIC.len()) {
             Some(MAGIC) => {
@@ -96,49 +106,73 @@ impl<R: Read> BinlogFileReader<R> {
     /// # Errors
     ///
     /// [`Error::TruncatedFile`] when the file ends inside the event, [`Error::Decode`] for a size below that of a header,
-    /// [`Error::TooLarge`] for one above 1 GiB, [`Error::Io`].
-    pub fn next_event(&mut self) -> Result<Option<&[u8]>, Error> {
+    /// [`Error::TooLarge`] for one above 1 GiB, [`Error::Io`], [`Error::Spill`] when there is no temporary file to be had.
+    pub fn next_event(&mut self) -> Result<Option<RawEvent<'_>>, Error> {
+        self.spilled = None;
         self.fill(EventHeader::SIZE)?;
         let unread = self.unread();
         if unread.is_empty() {
             return Ok(None);
         }
         if unread.len() < EventHeader::SIZE {
-            return Err(self.truncated(EventHeader::SIZE as u64));
+            return Err(self.truncated(self.position, EventHeader::SIZE, unread.len()));
         }
         let header = match EventHeader::parse(unread) {
             Ok(header) => header,
-            Err(source) => {
-                let at = Box::new(EventContext {
-                    file: self.name.clone(),
-                    position: self.position,
-                    event_type: None,
-                    server_id: 0,
-                });
-                return Err(Error::Decode { at, source });
-            }
+            Err(source) => return Err(Error::Decode { at: self.at(None), source }),
         };
         let size = header.event_size as usize;
         if size > MAX_EVENT_SIZE {
             return Err(Error::TooLarge {
-                at: Box::new(EventContext {
-                    file: self.name.clone(),
-                    position: self.position,
-                    event_type: Some(header.event_type),
-                    server_id: header.server_id,
-                }),
+                at: self.at(Some(&header)),
                 what: "the event",
                 size: header.event_size.into(),
                 limit: MAX_EVENT_SIZE as u64,
             });
         }
+        if SpilledEvent::is_for(unread, SPILL_ABOVE) {
+            let spilled = self.spill(&header)?;
+            return Ok(Some(RawEvent::File(self.spilled.insert(spilled))));
+        }
         self.fill(size)?;
         if self.unread().len() < size {
-            return Err(self.truncated(header.event_size.into()));
+            return Err(self.truncated(self.position, size, self.unread().len()));
         }
         let start = self.start;
         self.consume(size);
-        Ok(self.buffer.get(start..start + size))
+        Ok(self.buffer.get(start..start + size).map(RawEvent::Memory))
+    }
+
+    /// Copies the next event to a temporary file.
+    fn spill(&mut self, header: &EventHeader) -> Result<SpilledEvent, Error> {
+        let (position, at, size) =
+            (self.position, self.at(Some(header)), header.event_size as usize);
+        let failed = |source| Error::Spill { at: at.clone(), source };
+        let mut writer = SpillWriter::begin().map_err(failed)?;
+        let mut left = size;
+        while left > 0 {
+            self.fill(1)?;
+            let unread = self.unread();
+            if unread.is_empty() {
+                return Err(self.truncated(position, size, size - left));
+            }
+            let piece = unread.get(..left).unwrap_or(unread);
+            writer.write(piece).map_err(failed)?;
+            let count = piece.len();
+            left -= count;
+            self.consume(count);
+        }
+        Ok(writer.finish())
+    }
+
+    /// The next event.
+    fn at(&self, header: Option<&EventHeader>) -> Box<EventContext> {
+        Box::new(EventContext {
+            file: self.name.clone(),
+            position: self.position,
+            event_type: header.map(|header| header.event_type),
+            server_id: header.map_or(0, |header| header.server_id),
+        })
     }
 
     /// Offset of the next event in the file, bytes.
@@ -146,13 +180,9 @@ impl<R: Read> BinlogFileReader<R> {
         self.position
     }
 
-    fn truncated(&self, needed: u64) -> Error {
-        Error::TruncatedFile {
-            file: self.name.clone(),
-            position: self.position,
-            needed,
-            left: self.unread().len() as u64,
-        }
+    fn truncated(&self, position: u64, needed: usize, left: usize) -> Error {
+        let (needed, left) = (needed as u64, left as u64);
+        Error::TruncatedFile { file: self.name.clone(), position, needed, left }
     }
 
     fn unread(&self) -> &[u8] {
@@ -257,7 +287,7 @@ mod tests {
         let slow = Slow { bytes: &bytes, is_interrupted: false };
         let mut reader = BinlogFileReader::new(slow, "a.001").unwrap();
         for event in log.events() {
-            assert_eq!(reader.next_event().unwrap(), Some(event));
+            assert_eq!(reader.next_event().unwrap().unwrap().memory(), Some(event));
         }
         match reader.next_event() {
             Err(Error::Io { file, position, source }) => {
@@ -277,11 +307,11 @@ mod tests {
         let mut position = 4;
         for event in log.events() {
             assert_eq!(reader.position(), position);
-            assert_eq!(reader.next_event().unwrap(), Some(event));
+            assert_eq!(reader.next_event().unwrap().unwrap().memory(), Some(event));
             position += event.len() as u64;
         }
-        assert_eq!(reader.next_event().unwrap(), None);
-        assert_eq!(reader.next_event().unwrap(), None, "the end stays the end");
+        assert!(reader.next_event().unwrap().is_none());
+        assert!(reader.next_event().unwrap().is_none(), "the end stays the end");
     }
 
     #[test]

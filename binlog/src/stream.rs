@@ -20,8 +20,8 @@ use crate::event::rows::{RowsEvent, RowsKind, RowsVersion};
 use crate::event::table_map::TableIdWidth;
 use crate::event::{
     CHECKSUM_SIZE, ChecksumAlgorithm, Event, EventData, EventHeader, EventType, Failure,
-    FormatDescription, GtidEvent, Heartbeat, Incident, Query, Rotate, Span, TransactionPayload,
-    XaPrepare, of_format_description, parse_xid, split_checksum,
+    FormatDescription, GtidEvent, Heartbeat, Incident, Query, RawEvent, Rotate, Span, SpilledEvent,
+    TransactionPayload, XaPrepare, of_format_description, parse_xid, split_checksum,
 };
 use crate::wire::DecodeError;
 use table_maps::TableMaps;
@@ -85,16 +85,23 @@ impl EventStream {
         }
     }
 
-    /// Decodes one event: all its bytes, from the common header to the checksum.
+    /// Decodes one event: all its bytes, from the common header to the checksum, in memory or in a file.
     ///
     /// # Errors
     ///
     /// Any [`Error`] that is about an event; it names file, position and type.
-    pub fn decode<'s>(&'s mut self, event: &'s [u8]) -> Result<Event<'s>, Error> {
+    pub fn decode<'s>(&'s mut self, event: impl Into<RawEvent<'s>>) -> Result<Event<'s>, Error> {
         if let Some((file, position)) = self.next.take() {
             self.file = file;
             self.position = position;
         }
+        match event.into() {
+            RawEvent::Memory(bytes) => self.decode_bytes(bytes),
+            RawEvent::File(event) => self.decode_spilled(event),
+        }
+    }
+
+    fn decode_bytes<'s>(&'s mut self, event: &'s [u8]) -> Result<Event<'s>, Error> {
         let header = match EventHeader::parse(event) {
             Ok(header) => header,
             Err(error) => return Err(self.fail(None, self.position, error.into())),
@@ -114,6 +121,47 @@ impl EventStream {
         };
         self.position = span.end;
         self.decode_body(header, span, body)
+    }
+
+    /// Decodes a compressed transaction in a file.
+    fn decode_spilled<'s>(&'s mut self, event: &'s SpilledEvent) -> Result<Event<'s>, Error> {
+        let header = match EventHeader::parse(event.head()) {
+            Ok(header) => header,
+            Err(error) => return Err(self.fail(None, self.position, error.into())),
+        };
+        let viewed = self.locate(&header).map_err(Failure::from).and_then(|span| {
+            let payload = self.check_spilled(&header, event)?;
+            Ok((span, EventData::TransactionPayload(payload)))
+        });
+        match viewed {
+            Ok((Span { position, end }, data)) => {
+                self.position = end;
+                Ok(Event { header, file: &self.file, position, end, data })
+            }
+            Err(failure) => Err(self.fail(Some(&header), self.position, failure)),
+        }
+    }
+
+    fn check_spilled<'e>(
+        &self,
+        header: &EventHeader,
+        event: &'e SpilledEvent,
+    ) -> Result<TransactionPayload<'e>, Failure> {
+        if u64::from(header.event_size) != event.size() {
+            return Err(wrong_size(header).into());
+        }
+        if header.event_type != EventType::TransactionPayload {
+            return Err(Failure::Unsupported("this event in a file"));
+        }
+        if self.checksum_of(header.event_type)? == ChecksumAlgorithm::None {
+            return Ok(TransactionPayload::parse_spilled(event, 0)?);
+        }
+        if self.options.verify_checksums {
+            let (stored, computed) =
+                event.checksums().map_err(Failure::Spill)?.ok_or(SHORT_CHECKSUM)?;
+            compare(stored, computed)?;
+        }
+        Ok(TransactionPayload::parse_spilled(event, CHECKSUM_SIZE)?)
     }
 
     /// Decodes one event from inside a compressed transaction, as [`PayloadReader`](crate::event::PayloadReader) gives
@@ -220,15 +268,7 @@ impl EventStream {
         if kind == EventType::StartV3 {
             return Err(Failure::Unsupported("a binlog of MySQL 3.23 to 4.1"));
         }
-        let comes_first =
-            matches!(kind, EventType::Rotate | EventType::Heartbeat | EventType::HeartbeatV2);
-        let algorithm = match (&self.format, self.options.checksum) {
-            (Some(format), _) => format.checksum,
-            // What a connection sends before the format description.
-            (None, Some(algorithm)) if comes_first => algorithm,
-            (None, _) => return Err(Failure::NoFormat),
-        };
-        if algorithm == ChecksumAlgorithm::None {
+        if self.checksum_of(kind)? == ChecksumAlgorithm::None {
             return Ok(event.get(EventHeader::SIZE..).unwrap_or_default());
         }
         let (covered, stored) = split_checksum(event).ok_or(SHORT_CHECKSUM)?;
@@ -237,6 +277,18 @@ impl EventStream {
             compare(stored, crc32fast::hash(covered))?;
         }
         Ok(body)
+    }
+
+    /// The checksum that events of a type have, but for format descriptions.
+    fn checksum_of(&self, kind: EventType) -> Result<ChecksumAlgorithm, Failure> {
+        let comes_first =
+            matches!(kind, EventType::Rotate | EventType::Heartbeat | EventType::HeartbeatV2);
+        match (&self.format, self.options.checksum) {
+            (Some(format), _) => Ok(format.checksum),
+            // What a connection sends before the format description.
+            (None, Some(algorithm)) if comes_first => Ok(algorithm),
+            (None, _) => Err(Failure::NoFormat),
+        }
     }
 
     /// The checksum of a format description is there even if the other events of the file have none.
@@ -454,8 +506,12 @@ fn checked_size(header: &EventHeader, event: &[u8]) -> Result<(), DecodeError> {
     if u64::from(header.event_size) == event.len() as u64 {
         Ok(())
     } else {
-        Err(DecodeError::Invalid { field: "event_size", value: header.event_size.into() })
+        Err(wrong_size(header))
     }
+}
+
+const fn wrong_size(header: &EventHeader) -> DecodeError {
+    DecodeError::Invalid { field: "event_size", value: header.event_size as u64 }
 }
 
 /// The position that a heartbeat of the second form tells.

@@ -231,8 +231,7 @@ fn a_row_that_does_not_fit_is_repaired_by_itself_where_that_is_wanted() {
         "INSERT INTO t VALUES (3, 3, 3); SET sql_log_bin=0; ALTER TABLE t DROP b; SET sql_log_bin=1; \
          INSERT INTO t VALUES (4, 4)",
     );
-    let (code, log) =
-        story.fails_with(RunOptions { ack_first: Some(0), ..RunOptions::default() });
+    let (code, log) = story.fails_with(RunOptions { ack_first: Some(0), ..RunOptions::default() });
     assert_eq!(code, Some(3), "{log}");
     story.end();
 }

@@ -125,6 +125,15 @@ pub enum ClientError {
         /// The number that came.
         found: u8,
     },
+    /// A large compressed transaction can't be written to a temporary file.
+    #[error(
+        "a large compressed transaction can't be put into a temporary file: make room in {}, or name another folder by TMPDIR",
+        std::env::temp_dir().display()
+    )]
+    Spill {
+        /// What the system says.
+        source: io::Error,
+    },
     /// An event is larger than [`ClientOptions::max_event_bytes`](super::ClientOptions::max_event_bytes).
     #[error("the server sent a packet of at least {size} bytes, above the limit of {limit}")]
     PacketTooLarge {
@@ -192,6 +201,7 @@ impl ClientError {
             | Self::TlsSetup { .. }
             | Self::PublicKey { .. }
             | Self::PacketTooLarge { .. }
+            | Self::Spill { .. }
             | Self::WrongFlavor { .. }
             | Self::PositionTooLarge { .. }
             | Self::Option { .. } => ErrorClass::Config,
@@ -219,6 +229,7 @@ impl ClientError {
             | Self::Protocol { .. }
             | Self::OutOfSequence { .. }
             | Self::PacketTooLarge { .. }
+            | Self::Spill { .. }
             | Self::Io(_)
             | Self::Silent { .. }
             | Self::WrongFlavor { .. }

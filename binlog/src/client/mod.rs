@@ -5,7 +5,8 @@
 //!   └─ dump(start) ──▶ DumpStream ── next_event(), next_event(), … ── None | error
 //! ```
 //!
-//! The events are whole, as they stand in the log, in one reused buffer; nothing is decoded or copied here.
+//! The events are whole, as they stand in the log, in one reused buffer; nothing is decoded or copied here. Only a
+//! compressed transaction that is too large for a buffer goes to a temporary file.
 
 mod auth;
 mod command;
@@ -23,12 +24,13 @@ pub use error::{ClientError, DumpRefusal, Endpoint, ServerError};
 pub use tls::{TlsMode, TlsOptions, name_presented};
 
 use crate::error::Error;
+use crate::event::{RawEvent, SPILL_ABOVE};
 use crate::gtid::{GtidPos, GtidSet};
 use crate::position::BinlogPosition;
 use crate::wire::DecodeError;
 use auth::{Greeting, Login, Security, Step};
 use command::Answer;
-use packet::{PacketStream, Transport};
+use packet::{Packet, PacketStream, Transport};
 
 /// Which kind of server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -107,6 +109,10 @@ pub struct ClientOptions {
     pub net_read_timeout: Option<Duration>,
     /// Largest event accepted, bytes. Default 1 GiB, the largest the server sends, and 64 KiB.
     pub max_event_bytes: usize,
+    /// A compressed transaction whose event has more bytes is put into a temporary file, in the system's folder for
+    /// them, and read from there when it is whole. Writing happens between the reads of the connection, in pieces as
+    /// they come. Default: 8 MiB.
+    pub spill_above: usize,
     /// Whether the dump ends at the end of the log as it is then, rather than waiting for more. Default no.
     pub stop_at_end: bool,
 }
@@ -135,6 +141,7 @@ impl ClientOptions {
             net_write_timeout: None,
             net_read_timeout: None,
             max_event_bytes: (1 << 30) + (64 << 10),
+            spill_above: SPILL_ABOVE,
             stop_at_end: false,
         }
     }
@@ -299,6 +306,7 @@ impl BinlogClient {
         register(&mut packets, options.server_id).await?;
         packets.silence_after(options.silence_timeout);
         packets.accept_up_to(options.max_event_bytes.saturating_add(1));
+        packets.spill_above(options.spill_above);
         let mut flags = 0;
         if options.stop_at_end {
             flags |= command::FLAG_NON_BLOCK;
@@ -406,8 +414,9 @@ pub struct DumpStream {
 }
 
 impl DumpStream {
-    /// The next event: header, body and checksum, as they stand in the log. `None` when the server has ended the dump.
-    /// The bytes are valid until the next call.
+    /// The next event: header, body and checksum, as they stand in the log, in memory or, by
+    /// [`ClientOptions::spill_above`], in a file. `None` when the server has ended the dump. The bytes are valid until
+    /// the next call.
     ///
     /// Cancel-safe: a future that is dropped loses no bytes, since a read takes bytes only when it completes and what has
     /// been read is kept here; the next call goes on where it stopped.
@@ -415,31 +424,28 @@ impl DumpStream {
     /// # Errors
     ///
     /// [`Error::Client`]: [`ClientError::Dump`] for the reasons of error 1236, [`ClientError::MissingPrivilege`] and
-    /// [`ClientError::Server`] for other errors of the server, [`ClientError::PacketTooLarge`],
+    /// [`ClientError::Server`] for other errors of the server, [`ClientError::PacketTooLarge`], [`ClientError::Spill`],
     /// [`ClientError::Silent`], or what a broken connection gives. After an error the stream is at its end: further calls
     /// are [`ClientError::Failed`].
-    pub async fn next_event(&mut self) -> Result<Option<&[u8]>, Error> {
+    pub async fn next_event(&mut self) -> Result<Option<RawEvent<'_>>, Error> {
         match self.state {
             DumpState::Open => {}
             DumpState::Ended => return Ok(None),
             DumpState::Failed => return Err(ClientError::Failed.into()),
         }
-        let packet = match self.packets.next().await {
-            Ok(packet) => packet,
-            Err(error) => {
-                self.state = DumpState::Failed;
-                return Err(error.into());
-            }
-        };
-        match packet.split_first() {
-            Some((0x00, event)) => Ok(Some(event)),
-            _ if command::is_eof(packet) => {
+        match self.packets.next_of_dump().await {
+            Ok(Packet::Event(event)) => Ok(Some(event)),
+            Ok(Packet::Other(packet)) if command::is_eof(packet) => {
                 self.state = DumpState::Ended;
                 Ok(None)
             }
-            other => {
+            Ok(Packet::Other(packet)) => {
                 self.state = DumpState::Failed;
-                Err(refused(other.map(|(marker, _)| *marker), packet).into())
+                Err(refused(packet).into())
+            }
+            Err(error) => {
+                self.state = DumpState::Failed;
+                Err(error.into())
             }
         }
     }
@@ -479,16 +485,16 @@ fn no_server(error: ClientError) -> ClientError {
 }
 
 /// The error that a packet stands for that is neither an event nor the end.
-fn refused(marker: Option<u8>, packet: &[u8]) -> ClientError {
+fn refused(packet: &[u8]) -> ClientError {
     const DURING: &str = "read events";
     let protocol = |source| ClientError::Protocol { during: DURING, source };
-    match marker {
+    match packet.first() {
         Some(0xff) => match command::server_error(packet, DURING) {
             Ok(error) => ClientError::dump(error),
             Err(error) => error,
         },
         Some(other) => {
-            protocol(DecodeError::Invalid { field: "dump_packet_type", value: other.into() })
+            protocol(DecodeError::Invalid { field: "dump_packet_type", value: (*other).into() })
         }
         None => protocol(DecodeError::Empty { field: "dump_packet" }),
     }

@@ -18,6 +18,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::error::{ClientError, Endpoint};
 use super::tls::TlsOptions;
+use crate::event::{EventHeader, RawEvent, SpillWriter, SpilledEvent};
 use crate::wire::DecodeError;
 
 /// The payload length that says that another packet continues this one.
@@ -25,6 +26,9 @@ const FULL: usize = 0xff_ffff;
 
 /// Bytes before a payload.
 const HEADER: usize = 4;
+
+/// The first byte of a packet that has an event.
+const EVENT: u8 = 0x00;
 
 /// Size of the read buffer, bytes, while no packet needs a larger one.
 const BUFFER: usize = 256 << 10;
@@ -108,6 +112,30 @@ pub(super) struct PacketStream {
     max_packet: usize,
     silence: Option<Duration>,
     heard: Instant,
+    spill: Spill,
+}
+
+/// What goes to a temporary file instead of the buffer.
+///
+/// While an event is written, `start` is at the first byte of it that is not, and `piece` counts the bytes of the piece
+/// that are not.
+#[derive(Debug)]
+struct Spill {
+    /// An event of more bytes does.
+    above: usize,
+    writing: Option<SpillWriter>,
+    /// Whether another piece follows the one that is read.
+    continues: bool,
+    /// The one handed out.
+    event: Option<SpilledEvent>,
+}
+
+/// What a server sends during a dump.
+pub(super) enum Packet<'a> {
+    /// An event.
+    Event(RawEvent<'a>),
+    /// Anything else.
+    Other(&'a [u8]),
 }
 
 impl PacketStream {
@@ -125,7 +153,91 @@ impl PacketStream {
             max_packet,
             silence: None,
             heard: Instant::now(),
+            spill: Spill { above: usize::MAX, writing: None, continues: false, event: None },
         }
+    }
+
+    /// The next packet of a dump. The last one handed out ends with this call.
+    ///
+    /// Cancel-safe as [`Self::next`] is.
+    pub(super) async fn next_of_dump(&mut self) -> Result<Packet<'_>, ClientError> {
+        self.start += std::mem::take(&mut self.handed);
+        self.spill.event = None;
+        if self.begins_spill().await? {
+            self.spill().await?;
+            return match &self.spill.event {
+                Some(event) => Ok(Packet::Event(RawEvent::File(event))),
+                None => Ok(Packet::Other(&[])),
+            };
+        }
+        let packet = self.next().await?;
+        match packet.split_first() {
+            Some((&EVENT, event)) => Ok(Packet::Event(RawEvent::Memory(event))),
+            _ => Ok(Packet::Other(packet)),
+        }
+    }
+
+    /// Whether the next packet, or the one that is being read, goes to a file.
+    async fn begins_spill(&mut self) -> Result<bool, ClientError> {
+        if self.spill.writing.is_some() || self.spill.above == usize::MAX || self.joined > 0 {
+            return Ok(self.spill.writing.is_some());
+        }
+        let piece = match self.piece {
+            Some(piece) => piece,
+            None => self.begin_piece().await?,
+        };
+        if piece < FULL && piece <= self.spill.above {
+            return Ok(false);
+        }
+        self.fill(HEADER + 1 + EventHeader::SIZE).await?;
+        let head = self.buffered().get(HEADER..).unwrap_or_default();
+        let is_for_file = match head.split_first() {
+            Some((&EVENT, event)) => SpilledEvent::is_for(event, self.spill.above),
+            _ => false,
+        };
+        if is_for_file {
+            self.spill.writing =
+                Some(SpillWriter::begin().map_err(|source| ClientError::Spill { source })?);
+            self.spill.continues = piece == FULL;
+            self.start += HEADER + 1;
+            self.piece = Some(piece - 1);
+        }
+        Ok(is_for_file)
+    }
+
+    /// Writes the rest of an event.
+    async fn spill(&mut self) -> Result<(), ClientError> {
+        while let Some(mut writer) = self.spill.writing.take() {
+            // Taken only while nothing is awaited.
+            let mut left = self.piece.unwrap_or_default();
+            let here = self.buffered();
+            let here = here.get(..left).unwrap_or(here);
+            let count = here.len();
+            let written = writer.write(here);
+            let size = usize::try_from(writer.size()).unwrap_or(usize::MAX);
+            left -= count;
+            self.start += count;
+            self.piece = Some(left);
+            if left == 0 && !self.spill.continues {
+                self.piece = None;
+                self.spill.event = Some(writer.finish());
+            } else {
+                self.spill.writing = Some(writer);
+            }
+            written.map_err(|source| ClientError::Spill { source })?;
+            if self.spill.writing.is_none() {
+                break;
+            } else if left > 0 {
+                self.fill(1).await?;
+            } else {
+                self.fill(HEADER).await?;
+                let piece = self.parse_header(0, size)?;
+                self.start += HEADER;
+                self.piece = Some(piece);
+                self.spill.continues = piece == FULL;
+            }
+        }
+        Ok(())
     }
 
     /// The next payload, whole. The last one handed out ends with this call.
@@ -155,25 +267,32 @@ impl PacketStream {
     async fn begin_piece(&mut self) -> Result<usize, ClientError> {
         let at = if self.joined == 0 { 0 } else { HEADER + self.joined };
         self.fill(at + HEADER).await?;
-        let header = self.buffered().get(at..).and_then(<[u8]>::first_chunk);
-        let [a, b, c, sequence] = *header.expect("fill has read the header");
-        let piece = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
-        if sequence != self.sequence {
-            return Err(ClientError::OutOfSequence { expected: self.sequence, found: sequence });
-        }
-        if self.joined + piece > self.max_packet {
-            return Err(ClientError::PacketTooLarge {
-                size: (self.joined + piece) as u64,
-                limit: self.max_packet as u64,
-            });
-        }
-        self.sequence = self.sequence.wrapping_add(1);
+        let piece = self.parse_header(at, self.joined)?;
         if at > 0 {
             let at = self.start + at;
             self.buffer.copy_within(at + HEADER..self.end, at);
             self.end -= HEADER;
         }
         self.piece = Some(piece);
+        Ok(piece)
+    }
+
+    /// Length of the piece whose header is `at` bytes behind `start` and buffered; `before` bytes of the payload came in
+    /// earlier ones.
+    fn parse_header(&mut self, at: usize, before: usize) -> Result<usize, ClientError> {
+        let header = self.buffered().get(at..).and_then(<[u8]>::first_chunk);
+        let [a, b, c, sequence] = *header.expect("the header was read");
+        let piece = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
+        if sequence != self.sequence {
+            return Err(ClientError::OutOfSequence { expected: self.sequence, found: sequence });
+        }
+        if before.saturating_add(piece) > self.max_packet {
+            return Err(ClientError::PacketTooLarge {
+                size: (before + piece) as u64,
+                limit: self.max_packet as u64,
+            });
+        }
+        self.sequence = self.sequence.wrapping_add(1);
         Ok(piece)
     }
 
@@ -235,6 +354,11 @@ impl PacketStream {
     /// From now on packets may have so many bytes.
     pub(super) const fn accept_up_to(&mut self, max_packet: usize) {
         self.max_packet = max_packet;
+    }
+
+    /// From now on compressed transactions of more bytes go to a temporary file.
+    pub(super) const fn spill_above(&mut self, bytes: usize) {
+        self.spill.above = bytes;
     }
 
     /// Begins a command: the next packet has number 0.
@@ -300,7 +424,7 @@ impl PacketStream {
 
     /// Whether the next packet can be had without waiting. May say no to one that came in pieces.
     pub(super) fn has_buffered(&self) -> bool {
-        if self.joined > 0 || self.piece.is_some() {
+        if self.joined > 0 || self.piece.is_some() || self.spill.writing.is_some() {
             return false;
         }
         let rest = self.buffered().get(self.handed..).unwrap_or_default();
@@ -385,6 +509,62 @@ mod tests {
         }
         writer.await.unwrap();
         assert_eq!(packets.buffer.len(), BUFFER);
+    }
+
+    #[tokio::test]
+    async fn a_large_transaction_goes_to_a_file_and_a_dropped_read_loses_no_bytes() {
+        let transaction = |tail: usize| {
+            let mut payload = pattern(1 + FULL + tail);
+            let size = u32::try_from(payload.len() - 1).unwrap();
+            payload[0] = EVENT;
+            payload[5] = crate::event::EventType::TransactionPayload.code();
+            payload[10..14].copy_from_slice(&size.to_le_bytes());
+            payload
+        };
+        // The second ends with an empty piece.
+        let (first, second) = (transaction(70), transaction(FULL - 1));
+        let sent = [
+            frame(0, b"\0event"),
+            frame(1, &first[..FULL]),
+            frame(2, &first[FULL..]),
+            frame(3, &second[..FULL]),
+            frame(4, &second[FULL..]),
+            frame(5, b""),
+            frame(6, b"\0end"),
+        ]
+        .concat();
+        let (mut packets, mut server) = pair(usize::MAX);
+        packets.spill_above(1 << 20);
+        let (mut in_memory, mut in_files) = (Vec::new(), Vec::new());
+        let mut keep = |packet: Packet<'_>| match packet {
+            Packet::Event(RawEvent::File(event)) => in_files.push(event.bytes().unwrap()),
+            Packet::Event(RawEvent::Memory(bytes)) => in_memory.push(bytes.to_vec()),
+            Packet::Other(other) => panic!("{other:?}"),
+        };
+        let start = HEADER + 6 + HEADER;
+        let cuts = [start - 2, start, start + 1, start + 19, start + 20, start + 21, start + FULL];
+        let cuts = cuts.into_iter().chain([start + FULL + 2, start + FULL + 9, sent.len()]);
+        let mut from = 0;
+        for cut in cuts {
+            let part = sent[from..cut].to_vec();
+            from = cut;
+            let write = server.write_all(&part);
+            tokio::pin!(write);
+            loop {
+                tokio::select! {
+                    biased;
+                    packet = packets.next_of_dump() => keep(packet.unwrap()),
+                    _ = &mut write => break,
+                }
+            }
+        }
+        drop(server);
+        while let Ok(packet) = packets.next_of_dump().await {
+            keep(packet);
+        }
+        assert_eq!(in_memory, [b"event".to_vec(), b"end".to_vec()]);
+        assert!(in_files == [first[1..].to_vec(), second[1..].to_vec()]);
+        assert_eq!(packets.buffer.len(), BUFFER, "nothing large was held");
     }
 
     #[tokio::test]

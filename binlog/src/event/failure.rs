@@ -16,6 +16,7 @@ pub(crate) enum Failure {
     Unsupported(&'static str),
     TooLarge { what: &'static str, size: u64, limit: u64 },
     Decompress(io::Error),
+    Spill(io::Error),
 }
 
 impl From<DecodeError> for Failure {
@@ -41,6 +42,7 @@ impl Failure {
             Self::Unsupported(what) => Error::Unsupported { at, what },
             Self::TooLarge { what, size, limit } => Error::TooLarge { at, what, size, limit },
             Self::Decompress(source) => Error::Decompress { at, source },
+            Self::Spill(source) => Error::Spill { at, source },
         }
     }
 }

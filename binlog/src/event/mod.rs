@@ -13,6 +13,7 @@ mod incident;
 pub mod mariadb;
 mod payload;
 mod query;
+mod raw;
 mod rotate;
 pub mod rows;
 pub mod table_map;
@@ -24,13 +25,15 @@ pub use gtid::{GtidEvent, LogicalClock};
 pub use header::{EventHeader, EventType};
 pub use heartbeat::Heartbeat;
 pub use incident::Incident;
-pub use payload::{PayloadCompression, PayloadReader, TransactionPayload};
+pub use payload::{PayloadBytes, PayloadCompression, PayloadReader, TransactionPayload};
 pub use query::{Query, QueryCharset, QueryStatus};
+pub use raw::{RawEvent, SpilledEvent, SpilledPart};
 pub use rotate::Rotate;
 pub use xid::{XaId, XaPrepare};
 
 pub(crate) use checksum::{CHECKSUM_SIZE, of_format_description, split as split_checksum};
 pub(crate) use failure::Failure;
+pub(crate) use raw::{SPILL_ABOVE, SpillWriter};
 pub(crate) use xid::parse_xid;
 
 use crate::error::{Error, EventContext};

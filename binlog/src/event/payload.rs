@@ -40,18 +40,39 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use crate::error::{Error, EventContext};
 use crate::event::failure::Failure;
+use crate::event::raw::{SpilledEvent, SpilledPart, SpilledReader};
 use crate::event::{Event, EventHeader};
 use crate::wire::{Cursor, DecodeError};
 
 /// A compressed transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct TransactionPayload<'a> {
     /// How it is compressed.
     pub compression: PayloadCompression,
     /// Size of the events, decompressed, bytes. A declaration of the server, checked while reading.
     pub uncompressed_size: u64,
     /// The compressed events.
-    pub payload: &'a [u8],
+    pub payload: PayloadBytes<'a>,
+}
+
+/// Where the compressed events are.
+#[derive(Debug, Clone, Copy)]
+pub enum PayloadBytes<'a> {
+    /// In memory.
+    Memory(&'a [u8]),
+    /// In a temporary file: they are many.
+    File(SpilledPart<'a>),
+}
+
+impl PayloadBytes<'_> {
+    /// How many bytes.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        match self {
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::File(part) => part.size(),
+        }
+    }
 }
 
 /// How a transaction is compressed.
@@ -71,6 +92,25 @@ impl<'a> TransactionPayload<'a> {
     /// [`DecodeError::Truncated`] inside a field, [`DecodeError::Unsupported`] for another compression,
     /// [`DecodeError::Invalid`] for a payload size that is not what is left.
     pub fn parse(body: &'a [u8]) -> Result<Self, DecodeError> {
+        Self::parse_with(body, |cursor| PayloadBytes::Memory(cursor.rest()))
+    }
+
+    /// Parses the event in a file, of which the last `checksum` bytes are no part of the body.
+    pub(crate) fn parse_spilled(
+        event: &'a SpilledEvent,
+        checksum: usize,
+    ) -> Result<Self, DecodeError> {
+        let head = event.head().get(EventHeader::SIZE..).unwrap_or_default();
+        Self::parse_with(head, |cursor| {
+            let start = EventHeader::SIZE + head.len() - cursor.rest().len();
+            PayloadBytes::File(event.part(start as u64, checksum as u64))
+        })
+    }
+
+    fn parse_with(
+        body: &'a [u8],
+        rest: impl FnOnce(&mut Cursor<'a>) -> PayloadBytes<'a>,
+    ) -> Result<Self, DecodeError> {
         let mut cursor = Cursor::new(body);
         let (mut payload_size, mut compression, mut uncompressed_size) = (None, None, None);
         loop {
@@ -86,9 +126,9 @@ impl<'a> TransactionPayload<'a> {
                 _ => {}
             }
         }
-        let payload = cursor.rest();
+        let payload = rest(&mut cursor);
         if let Some(size) = payload_size
-            && size != payload.len() as u64
+            && size != payload.size()
         {
             return Err(DecodeError::Invalid { field: "payload size", value: size });
         }
@@ -101,15 +141,16 @@ impl<'a> TransactionPayload<'a> {
                 });
             }
         };
-        let uncompressed_size = uncompressed_size.unwrap_or(payload.len() as u64);
+        let uncompressed_size = uncompressed_size.unwrap_or_else(|| payload.size());
         Ok(Self { compression, uncompressed_size, payload })
     }
 }
 
 /// Takes compressed transactions apart, one after the other.
 ///
-/// A transaction that fits the window is decompressed at once. Of a larger one the reader holds the compressed bytes and
-/// a window of the decompressed events: memory is bounded by the payload event and by the limit for one event inside it.
+/// A transaction that fits the window is decompressed at once. Of a larger one the reader holds the compressed bytes, or
+/// a piece of them if they are in a file, and a window of the decompressed events: memory is bounded by what readers
+/// keep in memory of a payload event and by the limit for one event inside it.
 /// Contexts and buffers are used again.
 pub struct PayloadReader {
     /// Most bytes that one event inside a transaction may have.
@@ -120,6 +161,8 @@ pub struct PayloadReader {
     decoder: Option<Decoder<'static>>,
     compression: PayloadCompression,
     input: Vec<u8>,
+    /// What follows `input`, for a transaction in a file.
+    more: Option<SpilledReader>,
     /// Bytes of `input` that the decoder has taken.
     taken: usize,
     window: Vec<u8>,
@@ -158,6 +201,7 @@ impl PayloadReader {
             decoder: None,
             compression: PayloadCompression::None,
             input: Vec::new(),
+            more: None,
             taken: 0,
             window: Vec::new(),
             start: 0,
@@ -173,7 +217,7 @@ impl PayloadReader {
     }
 
     /// Begins with a transaction: `payload` as it came in `event`. What was left of another one is dropped. The
-    /// compressed bytes are copied, so that the event can go.
+    /// compressed bytes are copied, or their file is shared, so that the event can go.
     ///
     /// # Errors
     ///
@@ -193,7 +237,7 @@ impl PayloadReader {
 
     fn start_payload(&mut self, payload: &TransactionPayload<'_>) -> Result<(), Failure> {
         // What one huge transaction needed is not kept for ever.
-        if self.input.capacity() > KEEP && payload.payload.len() <= KEEP {
+        if self.input.capacity() > KEEP && payload.payload.size() <= KEEP as u64 {
             self.input = Vec::new();
         }
         if self.window.len() > KEEP {
@@ -203,10 +247,16 @@ impl PayloadReader {
         (self.taken, self.start, self.end) = (0, 0, 0);
         self.left = payload.uncompressed_size;
         self.compression = payload.compression;
-        if self.decompress_at_once(payload)? {
-            return Ok(());
+        self.more = None;
+        match payload.payload {
+            PayloadBytes::Memory(bytes) => {
+                if self.decompress_at_once(payload, bytes)? {
+                    return Ok(());
+                }
+                self.input.extend_from_slice(bytes);
+            }
+            PayloadBytes::File(part) => self.more = Some(part.reader()),
         }
-        self.input.extend_from_slice(payload.payload);
         if payload.compression == PayloadCompression::Zstd {
             match &mut self.decoder {
                 Some(decoder) => decoder.reinit().map_err(Failure::Decompress)?,
@@ -218,7 +268,11 @@ impl PayloadReader {
 
     /// Decompresses a transaction that fits the window. False for one that does not, and for a damaged one, whose events
     /// before the damage are read as those of a large one.
-    fn decompress_at_once(&mut self, payload: &TransactionPayload<'_>) -> Result<bool, Failure> {
+    fn decompress_at_once(
+        &mut self,
+        payload: &TransactionPayload<'_>,
+        bytes: &[u8],
+    ) -> Result<bool, Failure> {
         let size = match usize::try_from(payload.uncompressed_size) {
             Ok(size @ ..=WINDOW) if payload.compression == PayloadCompression::Zstd => size,
             _ => return Ok(false),
@@ -231,8 +285,7 @@ impl PayloadReader {
             empty => empty.insert(Decompressor::new().map_err(Failure::Decompress)?),
         };
         let Some(window) = self.window.get_mut(..size) else { return Ok(false) };
-        if !matches!(decompressor.decompress_to_buffer(payload.payload, window), Ok(found) if found == size)
-        {
+        if !matches!(decompressor.decompress_to_buffer(bytes, window), Ok(found) if found == size) {
             return Ok(false);
         }
         (self.end, self.left) = (size, 0);
@@ -289,6 +342,9 @@ impl PayloadReader {
     /// Decompresses until `needed` bytes are unread, or nothing more comes.
     fn fill(&mut self, needed: usize) -> Result<(), Failure> {
         while self.end - self.start < needed {
+            if self.taken == self.input.len() {
+                self.refill()?;
+            }
             if self.taken == self.input.len() && self.left == 0 {
                 return Ok(());
             }
@@ -317,12 +373,25 @@ impl PayloadReader {
                 .left
                 .checked_sub(written as u64)
                 .ok_or(DecodeError::Invalid { field: "uncompressed size", value: self.left })?;
-            if (read, written) == (0, 0) {
+            if (read, written) == (0, 0) && !self.has_more() {
                 // The frame needs bytes that are not there.
                 return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// Takes the next piece from the file.
+    fn refill(&mut self) -> Result<(), Failure> {
+        if let Some(more) = &mut self.more {
+            self.taken = 0;
+            more.read_into(&mut self.input).map_err(Failure::Spill)?;
+        }
+        Ok(())
+    }
+
+    fn has_more(&self) -> bool {
+        self.taken < self.input.len() || self.more.as_ref().is_some_and(|more| !more.is_empty())
     }
 
     /// Moves what is unread to the front and makes the window large enough for `needed` bytes.

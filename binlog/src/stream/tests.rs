@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::Value;
 use crate::error::ErrorClass;
-use crate::event::{PayloadReader, XaId};
+use crate::event::{PayloadBytes, PayloadReader, SpillWriter, XaId};
 use crate::file::BinlogFileReader;
 use crate::gtid::{Gtid, MAX_NUMBER, MariaDbGtid, Tag, Uuid};
 use crate::row::Row;
@@ -175,7 +175,7 @@ fn an_error_in_a_row_names_event_table_and_row() {
     let mut stream = EventStream::new(FILE, StreamOptions::default());
     let events = log.events().collect::<Vec<_>>();
     for event in &events[..2] {
-        stream.decode(event).unwrap();
+        stream.decode(*event).unwrap();
     }
     let event = stream.decode(events[2]).unwrap();
     let EventData::Rows { rows, table } = event.data else { panic!("{event:?}") };
@@ -324,11 +324,13 @@ fn every_prefix_of_a_payload_and_every_other_size_is_an_error() {
             Ok::<_, Error>(count)
         };
         assert_eq!(read(payload).unwrap(), 8);
-        for len in 0..payload.payload.len() {
-            let cut = TransactionPayload { payload: &payload.payload[..len], ..payload };
+        let PayloadBytes::Memory(bytes) = payload.payload else { panic!("in memory") };
+        for len in 0..bytes.len() {
+            let cut =
+                TransactionPayload { payload: PayloadBytes::Memory(&bytes[..len]), ..payload };
             let result = read(cut);
             // The last bytes end the frame and hold no event.
-            assert!(result.is_err() || len + 4 > payload.payload.len(), "{len}: {result:?}");
+            assert!(result.is_err() || len + 4 > bytes.len(), "{len}: {result:?}");
         }
         for uncompressed_size in [0, payload.uncompressed_size - 1, payload.uncompressed_size + 1] {
             assert!(read(TransactionPayload { uncompressed_size, ..payload }).is_err());
@@ -337,6 +339,58 @@ fn every_prefix_of_a_payload_and_every_other_size_is_an_error() {
         return;
     }
     panic!("no payload");
+}
+
+#[test]
+fn a_transaction_in_a_file_is_checked_and_decoded_as_one_in_memory() {
+    for checksum in [ChecksumAlgorithm::None, ChecksumAlgorithm::Crc32] {
+        let options = LogOptions { checksum, ..LogOptions::default() };
+        let text = "0123456789".repeat(100_000);
+        let log = LogBuilder::with_options(FILE, options)
+            .compressed(|log| changes(log.begin()).query("shop", &text).xid(4));
+        let bytes = log.clone().into_bytes();
+        let expected: Vec<_> =
+            decode_file(&bytes).unwrap().into_iter().map(|seen| seen.text).collect();
+        let (mut seen, mut payloads) = (Vec::new(), PayloadReader::default());
+        let mut stream = EventStream::new(FILE, StreamOptions::default());
+        for event in log.events() {
+            if event[4] != EventType::TransactionPayload.code() {
+                stream.decode(event).unwrap();
+                continue;
+            }
+            // A damaged one first, which changes nothing.
+            let mut damaged = event.to_vec();
+            *damaged.last_mut().unwrap() ^= 1;
+            let spilled = spill(&damaged);
+            let failed = stream.decode(RawEvent::File(&spilled));
+            let is_refused = matches!(failed, Err(Error::Checksum { .. }));
+            assert_eq!(is_refused, checksum == ChecksumAlgorithm::Crc32);
+            let cut = spill(&event[..event.len() - 1]);
+            assert!(matches!(stream.decode(RawEvent::File(&cut)), Err(Error::Decode { .. })));
+
+            let position = log.position() - event.len() as u64;
+            stream.seek(position);
+            let spilled = spill(event);
+            let outer = stream.decode(RawEvent::File(&spilled)).unwrap();
+            let EventData::TransactionPayload(payload) = outer.data else { panic!("{outer:?}") };
+            assert_eq!((outer.position, outer.end), (position, log.position()));
+            let span = outer.span();
+            payloads.open(&outer, &payload).unwrap();
+            drop(spilled);
+            while let Some(bytes) = payloads.next_event().unwrap() {
+                seen.push(see(&stream.decode_nested(bytes, span).unwrap()).text);
+            }
+        }
+        assert!(seen.len() > 5 && expected.ends_with(&seen), "{seen:?}");
+    }
+}
+
+fn spill(bytes: &[u8]) -> SpilledEvent {
+    let mut writer = SpillWriter::begin().unwrap();
+    for piece in bytes.chunks(100) {
+        writer.write(piece).unwrap();
+    }
+    writer.finish()
 }
 
 #[test]

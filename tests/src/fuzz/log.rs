@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use holdfast_binlog::event::table_map::{Dialect, TableIdWidth, TableMap};
-use holdfast_binlog::event::{ChecksumAlgorithm, EventData, EventHeader, PayloadReader};
+use holdfast_binlog::event::{ChecksumAlgorithm, EventData, EventHeader, PayloadReader, RawEvent};
 use holdfast_binlog::file::BinlogFileReader;
 use holdfast_binlog::row::{Row, RowSink, Side};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
@@ -53,8 +53,8 @@ pub fn rows(data: &[u8]) {
     let Some((map, rows)) = rest.split_at_checked(len) else { return };
     let kind = ROWS.get(usize::from(*kind) % ROWS.len()).copied().unwrap_or(30);
     let mut log = Log::begun();
-    let _ = log.event(&event_of(TABLE_MAP, map));
-    let _ = log.event(&event_of(kind, rows));
+    let _ = log.event((&event_of(TABLE_MAP, map)).into());
+    let _ = log.event((&event_of(kind, rows)).into());
 }
 
 /// The body of a table map, with its optional metadata as MySQL and as MariaDB understand it.
@@ -81,7 +81,7 @@ pub fn table_map(data: &[u8]) {
 ///
 /// As [`event`].
 pub fn payload(data: &[u8]) {
-    let _ = Log::begun().event(&event_of(TRANSACTION_PAYLOAD, data));
+    let _ = Log::begun().event((&event_of(TRANSACTION_PAYLOAD, data)).into());
 }
 
 /// A file with a format description and without checksums.
@@ -128,11 +128,11 @@ impl Log {
             begun(TestServer::MySql).events().next().map(<[u8]>::to_vec).unwrap_or_default()
         });
         let mut log = Self::new();
-        log.event(&FORMAT).expect("the format description is one");
+        log.event(FORMAT.as_slice().into()).expect("the format description is one");
         log
     }
 
-    fn event(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    fn event(&mut self, bytes: RawEvent<'_>) -> Result<(), Error> {
         let event = self.stream.decode(bytes)?;
         look(&event)?;
         if let EventData::TransactionPayload(payload) = event.data {
