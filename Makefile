@@ -1,12 +1,14 @@
 # Needs Rust (stable), and on the first run a network: servers and the reference engine are fetched into
 # ${HOLDFAST_CACHE:-~/.cache/holdfast} by tests/scripts/install-*.
 
+BIN := $(abspath $(or $(CARGO_TARGET_DIR),target))/debug
+
 .PHONY: demo test reference soak bench fmt lint servers debezium
 
 # A workload on a real MySQL, streamed, stopped in the middle and resumed.
 demo: servers
-	cargo build -q --bin holdfast
-	cargo run -q -p holdfast-tests --bin demo
+	cargo build -q --workspace --bin holdfast --bin demo
+	HOLDFAST_BIN=$(BIN)/holdfast $(BIN)/demo
 
 # Formatting, lints, unit tests, and everything on real servers. No JVM.
 test: servers
@@ -15,9 +17,10 @@ test: servers
 	cargo test --workspace --no-fail-fast
 
 # The real Debezium beside Holdfast on the same server; regenerates tests/golden, which must leave no diff.
+# A test among the targets makes cargo use the dependencies that the tests were built with.
 reference: servers debezium
-	cargo build -q --bin holdfast
-	cargo run -q -p holdfast-tests --bin reference
+	cargo build -q --workspace --bin holdfast --bin reference --test it
+	HOLDFAST_BIN=$(BIN)/holdfast $(BIN)/reference
 
 # Long campaigns, by hand.
 soak: servers

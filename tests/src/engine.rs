@@ -470,8 +470,9 @@ pub fn holdfast_binary() -> Result<PathBuf> {
         return Ok(path.clone());
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // All packages and a test among the targets: the dependencies are then those that the tests were built with.
     run(Command::new(cargo)
-        .args(["build", "--quiet", "--package", "holdfast-connector", "--bin", "holdfast"])
+        .args(["build", "--quiet", "--workspace", "--bin", "holdfast", "--test", "it"])
         .current_dir(paths::workspace()))
     .context(|| "cannot build holdfast".to_owned())?;
     let path = paths::target().join("debug/holdfast");
