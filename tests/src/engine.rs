@@ -471,10 +471,15 @@ pub fn holdfast_binary() -> Result<PathBuf> {
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // All packages and a test among the targets: the dependencies are then those that the tests were built with.
-    run(Command::new(cargo)
-        .args(["build", "--quiet", "--workspace", "--bin", "holdfast", "--test", "it"])
-        .current_dir(paths::workspace()))
-    .context(|| "cannot build holdfast".to_owned())?;
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet", "--workspace", "--bin", "holdfast", "--test", "it"]);
+    // What cargo says of this package in the environment would make it build some of the others anew, each time.
+    let of_package =
+        |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_package)) {
+        build.env_remove(name);
+    }
+    run(build.current_dir(paths::workspace())).context(|| "cannot build holdfast".to_owned())?;
     let path = paths::target().join("debug/holdfast");
     *built = Some(path.clone());
     Ok(path)
