@@ -1,128 +1,23 @@
 //! What goes into the schema history, and what a restart makes of it: one engine after the other on the same files.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use holdfast_tests::engine::{Engine, Process, Properties, Record, RunOptions};
-use holdfast_tests::json::Json;
-use holdfast_tests::server::{Options, Server, shared};
-use holdfast_tests::{case, golden, paths};
+use holdfast_tests::engine::RunOptions;
+use holdfast_tests::server::{Options, shared};
+use holdfast_tests::{case, golden};
+
+use crate::story::{Story, briefs};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A database with a table `t (id, a)` and one row, and an engine that has taken its snapshot and ended.
-struct Story<'s> {
-    server: &'s Server,
-    database: &'static str,
-    files: PathBuf,
-    properties: Properties,
-    markers: i64,
-}
-
-impl<'s> Story<'s> {
-    fn new(server: &'s Server, database: &'static str, settings: &[(&str, &str)]) -> Self {
-        server
-            .sql(&format!(
-                "DROP DATABASE IF EXISTS {database}; CREATE DATABASE {database}; USE {database};
-                 CREATE TABLE t (id INT PRIMARY KEY, a INT); INSERT INTO t VALUES (1, 1);
-                 CREATE TABLE u (id INT PRIMARY KEY)"
-            ))
-            .unwrap();
-        case::make_marker(server).unwrap();
-        let files = paths::fresh(database).unwrap();
-        let mut properties = Properties::new(server, &files);
-        properties.set("database.include.list", format!("{database},{}", case::MARKER));
-        for (key, value) in settings {
-            properties.set(key, *value);
-        }
-        let mut story = Self { server, database, files, properties, markers: 1 };
-        let mut process = story.start("snapshot", RunOptions::default());
-        case::snapshot_end(&mut process).unwrap();
-        story.markers += 1;
-        case::settle(&mut process, server, story.markers).unwrap();
-        process.stop().unwrap();
-        story
-    }
-
-    fn start(&self, name: &str, options: RunOptions) -> Process {
-        Process::start(Engine::Holdfast, &self.properties, &self.files, name, options).unwrap()
-    }
-
-    fn sql(&self, script: &str) {
-        self.server.sql(&format!("USE {}; {script}", self.database)).unwrap();
-    }
-
-    /// Marks the end of what was done so far.
-    fn mark(&mut self) {
-        self.markers += 1;
-        self.server
-            .sql(&format!("INSERT INTO {}.marker VALUES ({})", case::MARKER, self.markers))
-            .unwrap();
-    }
-
-    /// The records of a run up to the last mark. Nothing of it is acknowledged unless `acknowledged`; then it is killed.
-    fn run(&mut self, name: &str, acknowledged: bool) -> Vec<Record> {
-        let ack_first = (!acknowledged).then_some(0);
-        let mut process = self.start(name, RunOptions { ack_first, ..RunOptions::default() });
-        case::marker_row(&mut process, self.markers).unwrap();
-        if acknowledged {
-            process.stop().unwrap();
-        } else {
-            process.kill().unwrap();
-        }
-        assert!(!process.log().contains("ERROR"), "{}", process.log());
-        case::records_of_case(process.records())
-    }
-
+impl Story<'_> {
     /// Runs a script through an engine, and gives the statements that this put into the history.
     fn recorded(&mut self, script: &str) -> Vec<(u64, String)> {
         let before = self.history().len();
         self.sql(script);
-        self.mark();
-        self.run("recorded", true);
+        self.run();
         self.history().split_off(before)
     }
-
-    /// Position and statement of every record.
-    fn history(&self) -> Vec<(u64, String)> {
-        let text = std::fs::read_to_string(self.files.join("history.jsonl")).unwrap();
-        let record = |line: &str| {
-            let record = Json::parse(line).unwrap();
-            let pos = record.get("position").and_then(|position| position.get("pos")?.as_i64());
-            (
-                u64::try_from(pos.unwrap()).unwrap(),
-                record.text("ddl").unwrap_or_default().to_owned(),
-            )
-        };
-        text.lines().map(record).collect()
-    }
-
-    /// File, position and GTIDs of the stored offset. Time and origin of the last event are not kept by a restart after
-    /// which no event comes.
-    fn offset(&self) -> [Json; 3] {
-        let text = std::fs::read_to_string(self.files.join("offsets.dat")).unwrap();
-        let stored = Json::parse(&text).unwrap();
-        let [(_, offset)] = stored.get("offsets").unwrap().members() else { panic!("{text}") };
-        ["file", "pos", "gtids"].map(|name| offset.get(name).unwrap().clone())
-    }
-
-    fn end(self) {
-        std::fs::remove_dir_all(self.files).unwrap();
-    }
-}
-
-/// A record in short: its statement, or what happened to which row.
-fn brief(record: &Record) -> String {
-    let value = record.value();
-    if let Some(ddl) = value.text("ddl") {
-        return ddl.to_owned();
-    }
-    let row = value.get("after").map(ToString::to_string).unwrap_or_default();
-    format!("{} {row}", value.text("op").unwrap_or_default())
-}
-
-fn briefs(records: &[Record]) -> Vec<String> {
-    records.iter().map(brief).collect()
 }
 
 /// A statement beyond the stored offset is recorded when it comes again, which recovery tells from a new one.
@@ -141,27 +36,25 @@ fn a_statement_that_was_not_acknowledged_comes_again_once() {
     story.sql(
         "INSERT INTO t VALUES (2, 2); ALTER TABLE t ADD COLUMN b INT; INSERT INTO t VALUES (3, 3, 3)",
     );
-    story.mark();
     let expected =
         [r#"c {"id":2,"a":2}"#, "ALTER TABLE t ADD COLUMN b INT", r#"c {"id":3,"a":3,"b":3}"#];
-    let first = story.run("first", false);
+    let first = story.peek();
     assert_eq!(briefs(&first), expected);
     let history = story.history();
-    let second = story.run("second", false);
+    let second = story.peek();
     assert_eq!(golden::live(&second), golden::live(&first));
     assert_recorded_again(&history, &story.history());
     story.end();
 
     let mut story = Story::new(&mysql, "h03", &[]);
     story.sql("ALTER TABLE t RENAME COLUMN a TO b; INSERT INTO t VALUES (2, 2)");
-    story.mark();
     let expected = ["ALTER TABLE t RENAME COLUMN a TO b", r#"c {"id":2,"b":2}"#];
-    assert_eq!(briefs(&story.run("first", false)), expected);
+    assert_eq!(briefs(&story.peek()), expected);
     let history = story.history();
-    assert_eq!(briefs(&story.run("second", false)), expected);
+    assert_eq!(briefs(&story.peek()), expected);
     assert_recorded_again(&history, &story.history());
     // However often it is recorded, it is applied once.
-    assert_eq!(briefs(&story.run("third", false)), expected);
+    assert_eq!(briefs(&story.peek()), expected);
     story.end();
 }
 
@@ -170,9 +63,9 @@ fn a_statement_that_was_not_acknowledged_comes_again_once() {
 fn a_statement_that_was_acknowledged_does_not_come_again() {
     for (options, database) in [(Options::mysql(), "h04"), (Options::mariadb(), "h05")] {
         let server = shared(&options).unwrap();
-        let story = Story::new(&server, database, &[]);
+        let mut story = Story::new(&server, database, &[]);
         story.sql("ALTER TABLE t RENAME COLUMN a TO b");
-        let mut process = story.start("first", RunOptions::default());
+        let mut process = story.start(RunOptions::default());
         process
             .wait_for("the statement", LIMIT, |record| record.value().text("ddl").is_some())
             .unwrap();
@@ -180,7 +73,7 @@ fn a_statement_that_was_acknowledged_does_not_come_again() {
         let (history, offset) = (story.history(), story.offset());
 
         let options = RunOptions { idle_timeout: Some(2), ..RunOptions::default() };
-        let mut process = story.start("second", options);
+        let mut process = story.start(options);
         assert!(process.wait_end(LIMIT).unwrap().success(), "{}", process.log());
         assert_eq!(briefs(process.records()), Vec::<String>::new(), "{database}");
         assert!(!process.log().contains("ERROR"), "{}", process.log());
@@ -251,8 +144,7 @@ fn a_truncate_is_a_record_unless_it_is_skipped() {
         let mut story = Story::new(&server, "h13", &[("skipped.operations", skipped)]);
         let before = story.history();
         story.sql("TRUNCATE TABLE t");
-        story.mark();
-        assert_eq!(briefs(&story.run("truncate", true)), expected);
+        assert_eq!(story.run(), expected);
         assert_eq!(story.history(), before);
         story.end();
     }
@@ -266,9 +158,8 @@ fn a_statement_that_is_not_understood_ends_the_run_unless_it_may_be_skipped() {
     // The text says nothing of the columns, and no rows come with it.
     story.sql("SET SESSION binlog_format=STATEMENT; CREATE TABLE c SELECT 1 AS a");
     story.sql("INSERT INTO t VALUES (2, 2)");
-    story.mark();
     let offset = story.offset();
-    let mut process = story.start("fails", RunOptions::default());
+    let mut process = story.start(RunOptions::default());
     let status = process.wait_end(LIMIT).unwrap();
     assert_eq!(status.code(), Some(3), "{}", process.log());
     let log = process.log();
@@ -276,9 +167,11 @@ fn a_statement_that_is_not_understood_ends_the_run_unless_it_may_be_skipped() {
     assert_eq!(story.offset(), offset);
 
     story.properties.set("schema.history.internal.skip.unparseable.ddl", "true");
-    assert_eq!(briefs(&story.run("skips", true)), [r#"c {"id":2,"a":2}"#]);
-    let log = std::fs::read_to_string(story.files.join("skips.log")).unwrap();
-    assert!(log.contains("statement ignored"), "{log}");
+    let mut process = story.start(RunOptions::default());
+    story.settle(&mut process);
+    process.stop().unwrap();
+    assert_eq!(briefs(&case::records_of_case(process.records())), [r#"c {"id":2,"a":2}"#]);
+    assert!(process.log().contains("statement ignored"), "{}", process.log());
     story.end();
 }
 
@@ -293,7 +186,7 @@ fn a_missing_history_is_an_error_that_leaves_the_offset_alone() {
         let offset = story.offset();
         let history = std::fs::read(story.files.join("history.jsonl")).unwrap();
         std::fs::remove_file(story.files.join("history.jsonl")).unwrap();
-        let mut process = story.start("fails", RunOptions::default());
+        let mut process = story.start(RunOptions::default());
         let status = process.wait_end(LIMIT).unwrap();
         let log = process.log();
         assert!(!status.success() && log.contains("history"), "{mode}: {status}\n{log}");
@@ -302,8 +195,7 @@ fn a_missing_history_is_an_error_that_leaves_the_offset_alone() {
 
         // With the history back, nothing was lost.
         std::fs::write(story.files.join("history.jsonl"), history).unwrap();
-        story.mark();
-        assert_eq!(briefs(&story.run("again", true)), [r#"c {"id":2,"a":2}"#], "{mode}");
+        assert_eq!(story.run(), [r#"c {"id":2,"a":2}"#], "{mode}");
         story.end();
     }
 }

@@ -18,6 +18,7 @@ mod offsets;
 mod refresh;
 mod restarts;
 mod servers;
+mod story;
 mod tables;
 mod tls;
 mod xa;

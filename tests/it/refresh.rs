@@ -1,6 +1,6 @@
 //! `holdfast refresh`, and the modes that rebuild the schema history: at the stored offset, which stays as it is.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,72 +8,16 @@ use std::time::Duration;
 use holdfast_connector::config::Properties as ConnectorProperties;
 use holdfast_connector::refresh::{Refresh, RefreshOptions, Step};
 use holdfast_connector::{Config, Engine as Library, Error, RecordKind};
-use holdfast_tests::engine::{Engine, Process, Properties, Record, RunOptions, holdfast_binary};
+use holdfast_tests::case;
+use holdfast_tests::engine::{Record, RunOptions, holdfast_binary};
 use holdfast_tests::json::Json;
 use holdfast_tests::server::{Options, Server, shared};
-use holdfast_tests::{case, paths};
+
+use crate::story::{Story, brief, briefs};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A table `t (id, a)`, an engine that has taken its snapshot, and what its consumer has got so far.
-struct Story<'s> {
-    server: &'s Server,
-    database: &'static str,
-    files: PathBuf,
-    properties: Properties,
-    markers: i64,
-    runs: u32,
-}
-
-impl<'s> Story<'s> {
-    fn new(server: &'s Server, database: &'static str, settings: &[(&str, &str)]) -> Self {
-        server
-            .sql(&format!(
-                "DROP DATABASE IF EXISTS {database}; CREATE DATABASE {database}; USE {database};
-                 CREATE TABLE t (id INT PRIMARY KEY, a INT); INSERT INTO t VALUES (1, 1);
-                 CREATE TABLE u (id INT PRIMARY KEY)"
-            ))
-            .unwrap();
-        case::make_marker(server).unwrap();
-        let files = paths::fresh(database).unwrap();
-        let mut properties = Properties::new(server, &files);
-        properties.set("database.include.list", format!("{database},{}", case::MARKER));
-        for (key, value) in settings {
-            properties.set(key, *value);
-        }
-        let mut story = Self { server, database, files, properties, markers: 1, runs: 0 };
-        let mut process = story.start(RunOptions::default());
-        case::snapshot_end(&mut process).unwrap();
-        story.settle(&mut process);
-        process.stop().unwrap();
-        story
-    }
-
-    fn start(&mut self, options: RunOptions) -> Process {
-        self.runs += 1;
-        let name = format!("run-{}", self.runs);
-        Process::start(Engine::Holdfast, &self.properties, &self.files, &name, options).unwrap()
-    }
-
-    fn settle(&mut self, process: &mut Process) {
-        self.markers += 1;
-        case::settle(process, self.server, self.markers).unwrap();
-    }
-
-    fn sql(&self, script: &str) {
-        self.server.sql(&format!("USE {}; {script}", self.database)).unwrap();
-    }
-
-    /// All rows and statements from the offset on, all of them acknowledged.
-    fn run(&mut self) -> Vec<String> {
-        let mut process = self.start(RunOptions::default());
-        self.settle(&mut process);
-        let records = case::records_of_case(process.records());
-        process.stop().unwrap();
-        assert!(!process.log().contains("ERROR"), "{}", process.log());
-        briefs(&records)
-    }
-
+impl Story<'_> {
     /// A run that ends with an error: its exit code and its log.
     fn fails(&mut self) -> (Option<i32>, String) {
         self.fails_with(RunOptions::default())
@@ -120,24 +64,12 @@ impl<'s> Story<'s> {
         both(&output)
     }
 
-    fn bytes(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.files.join(name)).unwrap_or_default()
-    }
-
-    fn lose_history(&self) {
-        std::fs::remove_file(self.files.join("history.jsonl")).unwrap();
-    }
-
     fn config(&self) -> Config {
         let path = self.files.join("library.properties");
         self.properties.write(&path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         let parsed = ConnectorProperties::parse(&text).unwrap();
         Config::from_properties(&parsed, Path::new(&self.files)).unwrap().0
-    }
-
-    fn end(self) {
-        std::fs::remove_dir_all(self.files).unwrap();
     }
 }
 
@@ -147,20 +79,6 @@ fn both(output: &Output) -> String {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     )
-}
-
-/// A record in short: its statement, or what happened to which row.
-fn brief(record: &Record) -> String {
-    let value = record.value();
-    if let Some(ddl) = value.text("ddl") {
-        return ddl.to_owned();
-    }
-    let row = value.get("after").map(ToString::to_string).unwrap_or_default();
-    format!("{} {row}", value.text("op").unwrap_or_default())
-}
-
-fn briefs(records: &[Record]) -> Vec<String> {
-    records.iter().map(brief).collect()
 }
 
 #[test]
