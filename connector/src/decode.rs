@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! files ──BinlogFileReader──▶ EventStream ──Event──▶ Decoder ──▶ json | text | count ──▶ output
-//!                                                      │
-//!                                          tables: names and types of columns
+//!                                                      │ │                                  ▲
+//!                          tables: names and types of columns └─ rows ──▶ RowPrinter, on all threads
 //! ```
 //!
 //! Names and types of columns come from definitions (SQL text, or a schema history at an offset), which the DDL in the
@@ -11,28 +11,28 @@
 
 mod count;
 mod json;
+mod rows;
 mod schema_text;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod text;
+mod workers;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use holdfast_binlog::Value;
 use holdfast_binlog::event::mariadb::MariaDbGtidEvent;
-use holdfast_binlog::event::rows::{RowsEvent, RowsKind};
+use holdfast_binlog::event::rows::RowsEvent;
 use holdfast_binlog::event::table_map::TableMap;
 use holdfast_binlog::event::{Event, EventData, PayloadReader, Query};
 use holdfast_binlog::file::BinlogFileReader;
-use holdfast_binlog::row::{Row, RowError, RowImage, Side};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
-use holdfast_binlog::value::JsonStyle;
-use holdfast_binlog::wire::DecodeError as DecodeFailure;
 use holdfast_history::codec::RecordLine;
 use holdfast_history::ddl::{self, DdlContext, DdlError, StatementClass};
 use holdfast_history::offset::OffsetError;
@@ -42,12 +42,11 @@ use holdfast_history::{Recovered, SourceOffset, TableId, recover_store};
 
 use crate::assemble::Nothing;
 use crate::charset::decode_statement;
-use crate::convert::ConvertError;
-use crate::error::{ConvertFailed, Error};
+use crate::error::Error;
 use count::Counter;
-use json::JsonPrinter;
-use tables::{LogTable, Model};
-use text::TextPrinter;
+use rows::{Image, ValueError};
+use tables::Model;
+use workers::{Printing, Workers};
 
 /// How the log is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,13 +69,16 @@ pub struct Options {
     pub start_position: Option<u64>,
     /// Stop before the first event at this offset or behind it, bytes, in the last file.
     pub stop_position: Option<u64>,
+    /// How many threads work: this one, which reads, and others that decode and print rows with it. What is printed is
+    /// the same, in the order of the log.
+    pub threads: NonZero<usize>,
 }
 
 impl Options {
-    /// Prints everything.
+    /// Prints everything, on this thread.
     #[must_use]
     pub const fn new(format: Format) -> Self {
-        Self { format, start_position: None, stop_position: None }
+        Self { format, start_position: None, stop_position: None, threads: NonZero::<usize>::MIN }
     }
 }
 
@@ -262,58 +264,41 @@ pub fn decode<W: Write>(
     options: Options,
     output: W,
 ) -> Result<(), DecodeError> {
-    let mut decoder = Decoder::new(definitions, options, output);
-    let decoded = decoder.files(inputs);
-    let flushed = match decoded {
-        Err(DecodeError::Output(_)) => Ok(()),
-        Ok(()) | Err(_) => decoder.end(),
+    // Counting looks at no values, and there is nothing to share.
+    let others = match options.format {
+        Format::Json | Format::Text => options.threads.get() - 1,
+        Format::Count => 0,
     };
-    match decoded.and(flushed) {
+    let result = std::thread::scope(|scope| {
+        let printing =
+            Printing::new(options.format, output, Workers::start(scope, others, options.format));
+        let mut decoder = Decoder::new(definitions, options, printing);
+        let decoded = decoder.files(inputs);
+        if matches!(decoded, Err(DecodeError::Output(_))) {
+            return decoded;
+        }
+        match (decoded, decoder.end()) {
+            (Err(error), Err(DecodeError::Output(_))) => Err(error),
+            // What was found while printing is before the place that decoding had reached.
+            (_, Err(error)) => Err(error),
+            (decoded, Ok(())) => decoded,
+        }
+    });
+    match result {
         Err(DecodeError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
 }
 
-/// The output behind a buffer.
-struct Output<W> {
-    buffer: Vec<u8>,
-    writer: W,
-}
-
-/// Bytes that are gathered before they are written.
-const OUTPUT_BUFFER: usize = 256 << 10;
-
-impl<W: Write> Output<W> {
-    fn write_if_full(&mut self) -> Result<(), DecodeError> {
-        if self.buffer.len() < OUTPUT_BUFFER { Ok(()) } else { self.write() }
-    }
-
-    fn write(&mut self) -> Result<(), DecodeError> {
-        let result = self.writer.write_all(&self.buffer);
-        self.buffer.clear();
-        result.map_err(DecodeError::Output)
-    }
-
-    fn flush(&mut self) -> Result<(), DecodeError> {
-        self.write()?;
-        self.writer.flush().map_err(DecodeError::Output)
-    }
-}
-
-enum Printer {
-    Json(JsonPrinter),
-    Text(TextPrinter),
-    Count(Box<Counter>),
-}
-
-/// Goes through files.
+/// Goes through files: finds events, follows transactions and definitions, prints all but rows, and has those printed.
 struct Decoder<W> {
     options: Options,
-    output: Output<W>,
-    printer: Printer,
+    printing: Printing<W>,
+    counter: Counter,
     model: Model,
     unit: Unit,
-    row: Row<'static>,
+    /// The name of the file that the log says it is in.
+    file: Arc<str>,
 }
 
 /// A statement of the log.
@@ -358,20 +343,14 @@ fn trimmed(sql: &str) -> &str {
 }
 
 impl<W: Write> Decoder<W> {
-    fn new(definitions: Definitions, options: Options, writer: W) -> Self {
-        let printer = match options.format {
-            Format::Json => Printer::Json(JsonPrinter::default()),
-            Format::Text => Printer::Text(TextPrinter),
-            Format::Count => Printer::Count(Box::default()),
-        };
-        let buffer = Vec::with_capacity(OUTPUT_BUFFER + OUTPUT_BUFFER / 4);
+    fn new(definitions: Definitions, options: Options, printing: Printing<W>) -> Self {
         Self {
             options,
-            output: Output { buffer, writer },
-            printer,
+            printing,
+            counter: Counter::default(),
             model: Model::new(definitions),
             unit: Unit::default(),
-            row: Row::new(),
+            file: Arc::from(""),
         }
     }
 
@@ -403,8 +382,8 @@ impl<W: Write> Decoder<W> {
         stop: u64,
     ) -> Result<(), DecodeError> {
         let result = self.events(name, reader, start, stop);
-        if let Printer::Count(counter) = &mut self.printer {
-            counter.end_file(base_name(name), &mut self.output.buffer);
+        if self.options.format == Format::Count {
+            self.counter.end_file(base_name(name), self.printing.text());
         }
         result
     }
@@ -428,8 +407,8 @@ impl<W: Write> Decoder<W> {
             let shown = position >= start;
             let event = stream.decode(bytes)?;
             self.event(&event, shown)?;
-            if let (Printer::Count(counter), true) = (&mut self.printer, shown) {
-                counter.add_bytes(event.header.event_size.into());
+            if shown {
+                self.counter.add_bytes(event.header.event_size.into());
             }
             if let EventData::TransactionPayload(payload) = event.data {
                 let span = event.span();
@@ -454,20 +433,20 @@ impl<W: Write> Decoder<W> {
         }
         let begins = self.unit.before(event, statement.as_ref());
         if shown {
-            let out = &mut self.output.buffer;
-            match &mut self.printer {
-                Printer::Json(printer) => {
+            let out = self.printing.text();
+            match self.options.format {
+                Format::Json => {
                     if let Some(statement) = statement.as_ref().filter(|sql| !sql.is_control()) {
-                        printer.statement(event, self.unit.gtid(), statement, out);
+                        json::statement(event, self.unit.gtid(), statement, out);
                     }
                 }
-                Printer::Text(printer) => printer.event(event, statement.as_ref(), out),
-                Printer::Count(counter) => counter.event(event, begins),
+                Format::Text => text::event(event, statement.as_ref(), out),
+                Format::Count => self.counter.event(event, begins),
             }
             if let EventData::Rows { rows, table } = &event.data {
                 self.rows(event, rows, table)?;
             }
-            self.output.write_if_full()?;
+            self.printing.print_if_full()?;
         }
         if let (Some(statement), EventData::Query(query)) = (&statement, &event.data)
             && matches!(statement.class, StatementClass::Ddl)
@@ -484,155 +463,35 @@ impl<W: Write> Decoder<W> {
         rows: &RowsEvent<'_>,
         map: &TableMap,
     ) -> Result<(), DecodeError> {
-        let mut reader = rows.rows(map).map_err(|error| event.decode_error(error))?;
-        let failed = |error: RowError| DecodeError::from(event.row_error(map, error));
-        if let Printer::Count(counter) = &mut self.printer {
-            let count = counter.rows(rows.kind());
-            while reader.read_into(&mut Nothing).map_err(failed)? {
+        let kind = rows.kind();
+        if self.options.format == Format::Count {
+            let mut reader = rows.rows(map).map_err(|error| event.decode_error(error))?;
+            let count = self.counter.rows(kind);
+            while reader.read_into(&mut Nothing).map_err(|error| event.row_error(map, error))? {
                 *count += 1;
             }
             return Ok(());
         }
         let table = self.model.table(event, map)?;
-        let kind = rows.kind();
-        if let Printer::Json(printer) = &mut self.printer {
-            printer.begin_rows(event, self.unit.gtid(), kind, map);
-        }
-        let mut row = std::mem::take(&mut self.row).recycle();
-        let mut index = 0_u64;
-        while reader.read(&mut row).map_err(failed)? {
-            if index == 0 && kind == RowsKind::PartialUpdate && lacks_documents(&row) {
-                tracing::warn!(
-                    binlog_file = event.file,
-                    binlog_position = event.position,
-                    table = %TableId::new(map.database(), map.table()),
-                    "changes of JSON documents are left out: the before images don't carry the documents"
-                );
+        let shared = match self.options.format {
+            Format::Json => {
+                let out = self.printing.text();
+                Some(json::begin_rows(event, self.unit.gtid(), kind, map, out))
             }
-            let start = self.output.buffer.len();
-            if let Err(error) = self.row(&table, map, kind, index, &row) {
-                self.output.buffer.truncate(start);
-                return Err(error.locate(event, map, index));
-            }
-            self.output.write_if_full()?;
-            index += 1;
-        }
-        self.row = row.recycle();
-        Ok(())
-    }
-
-    fn row(
-        &mut self,
-        table: &LogTable,
-        map: &TableMap,
-        kind: RowsKind,
-        index: u64,
-        row: &Row<'_>,
-    ) -> Result<(), ValueError> {
-        let patched = match kind {
-            RowsKind::PartialUpdate => patched_documents(row)?,
-            RowsKind::Write | RowsKind::Update | RowsKind::Delete => Vec::new(),
+            Format::Text | Format::Count => None,
         };
-        let has_before = kind != RowsKind::Write;
-        let has_after = kind != RowsKind::Delete;
-        let before = has_before.then_some(Image { image: &row.before, patched: &[] });
-        let after = has_after.then_some(Image { image: &row.after, patched: &patched });
-        let out = &mut self.output.buffer;
-        match &self.printer {
-            Printer::Json(printer) => printer.row(table, index, before, after, out),
-            Printer::Text(printer) => printer.row(table, map, before, after, out),
-            Printer::Count(_) => Ok(()),
+        if *self.file != *event.file {
+            self.file = Arc::from(event.file);
         }
+        self.printing.rows(event, &self.file, rows, &table, shared)
     }
 
     /// Writes what is left.
     fn end(&mut self) -> Result<(), DecodeError> {
-        if let Printer::Count(counter) = &self.printer {
-            counter.total(&mut self.output.buffer);
+        if self.options.format == Format::Count {
+            self.counter.total(self.printing.text());
         }
-        self.output.flush()
-    }
-}
-
-/// One side of a row, with the JSON documents that a partial update makes of the other side.
-#[derive(Debug, Clone, Copy)]
-struct Image<'i, 'r> {
-    image: &'i RowImage<'r>,
-    patched: &'i [PatchedDocument],
-}
-
-impl<'i, 'r: 'i> Image<'i, 'r> {
-    fn get(self, column: usize) -> Option<Value<'i>> {
-        let value = self.image.get(column)?;
-        if !matches!(value, Value::JsonDiffs(_)) {
-            return Some(value);
-        }
-        let document = self.patched.iter().find(|document| document.column == column);
-        document.map(|document| Value::JsonText(&document.text))
-    }
-}
-
-/// A JSON document that a partial update made.
-#[derive(Debug)]
-struct PatchedDocument {
-    column: usize,
-    /// The document as text.
-    text: Vec<u8>,
-}
-
-/// The documents that the differences of a partial update make of those in the before image. Where that does not carry
-/// the document (`binlog_row_image=MINIMAL`), the new one can't be told.
-fn patched_documents(row: &Row<'_>) -> Result<Vec<PatchedDocument>, ValueError> {
-    let mut documents = Vec::new();
-    for (column, value) in row.after.iter() {
-        let Value::JsonDiffs(differences) = value else { continue };
-        let before = match row.before.get(column) {
-            None => continue,
-            Some(Value::Json(before)) => before,
-            Some(_) => {
-                let error = DecodeFailure::Empty { field: "JSON document in the before image" };
-                return Err(ValueError::Decode(Side::After, column, error));
-            }
-        };
-        let mut text = Vec::new();
-        differences
-            .write_text(before, JsonStyle::Debezium, &mut text)
-            .map_err(|error| ValueError::Decode(Side::After, column, error))?;
-        documents.push(PatchedDocument { column, text });
-    }
-    Ok(documents)
-}
-
-/// Whether there are changes of documents that the before image does not carry.
-fn lacks_documents(row: &Row<'_>) -> bool {
-    row.after.iter().any(|(column, value)| {
-        matches!(value, Value::JsonDiffs(_)) && row.before.get(column).is_none()
-    })
-}
-
-/// Why a value could not be printed.
-enum ValueError {
-    Convert(ConvertError),
-    /// The bytes of a column, zero-based.
-    Decode(Side, usize, DecodeFailure),
-}
-
-impl ValueError {
-    #[cold]
-    fn locate(self, event: &Event<'_>, map: &TableMap, row: u64) -> DecodeError {
-        match self {
-            Self::Convert(source) => Error::Convert(Box::new(ConvertFailed {
-                table: TableId::new(map.database(), map.table()),
-                file: event.file.to_owned(),
-                position: event.position,
-                source,
-            }))
-            .into(),
-            Self::Decode(side, column, error) => {
-                let row = usize::try_from(row).unwrap_or(usize::MAX);
-                event.row_error(map, RowError { row, side, column: Some(column), error }).into()
-            }
-        }
+        self.printing.end()
     }
 }
 

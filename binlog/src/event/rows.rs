@@ -166,6 +166,19 @@ impl<'a> RowsEvent<'a> {
         self.rows
     }
 
+    /// Appends the event to a buffer, to be read later or by another thread. The extra information stays behind.
+    pub fn store(&self, buffer: &mut Vec<u8>) -> StoredRows {
+        let start = buffer.len();
+        let bitmaps = [self.before, self.after].map(|bitmap| {
+            let bytes = bitmap?.bytes();
+            buffer.extend_from_slice(bytes);
+            Some(bytes.len())
+        });
+        buffer.extend_from_slice(self.rows);
+        let Self { kind, table_id, flags, column_count, .. } = *self;
+        StoredRows { kind, table_id, flags, column_count, bitmaps, range: (start, buffer.len()) }
+    }
+
     /// Starts reading the rows with the table map that they belong to.
     ///
     /// # Errors
@@ -174,6 +187,47 @@ impl<'a> RowsEvent<'a> {
     /// [`DecodeError::Trailing`] for bytes after rows that carry no columns, and the errors of [`TableMap::plan`].
     pub fn rows<'t>(&self, table: &'t TableMap) -> Result<RowReader<'a, 't>, DecodeError> {
         RowReader::new(self, table)
+    }
+}
+
+/// A rows event whose bytes are in a buffer of the caller's.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredRows {
+    kind: RowsKind,
+    table_id: u64,
+    flags: u16,
+    column_count: usize,
+    /// Bytes of the two bitmaps.
+    bitmaps: [Option<usize>; 2],
+    range: (usize, usize),
+}
+
+impl StoredRows {
+    /// The event again, from the buffer that it was [stored](RowsEvent::store) in. `None` if that has become shorter.
+    #[must_use]
+    pub fn load<'b>(&self, buffer: &'b [u8]) -> Option<RowsEvent<'b>> {
+        let mut rest = buffer.get(self.range.0..self.range.1)?;
+        let mut bitmap = |size: Option<usize>| match size {
+            None => Some(None),
+            Some(size) => {
+                let (bytes, behind) = rest.split_at_checked(size)?;
+                rest = behind;
+                Some(Some(Bitmap::new(bytes, self.column_count)))
+            }
+        };
+        let [before, after] = self.bitmaps;
+        let (before, after) = (bitmap(before)?, bitmap(after)?);
+        let Self { kind, table_id, flags, column_count, .. } = *self;
+        Some(RowsEvent {
+            kind,
+            table_id,
+            flags,
+            extra: &[],
+            column_count,
+            before,
+            after,
+            rows: rest,
+        })
     }
 }
 
@@ -223,5 +277,19 @@ mod tests {
             RowsEvent::parse(RowsKind::Write, RowsVersion::V2, TableIdWidth::Six, body).map(|_| ()),
             Err(DecodeError::Invalid { field: "extra row information length", value: 1 })
         );
+    }
+
+    #[test]
+    fn a_stored_event_is_the_same_from_a_buffer() {
+        let event =
+            RowsEvent::parse(RowsKind::Update, RowsVersion::V2, TableIdWidth::Six, V2).unwrap();
+        let mut buffer = b"before".to_vec();
+        let stored = event.store(&mut buffer);
+        assert!(stored.load(&buffer[..buffer.len() - 1]).is_none());
+        buffer.extend_from_slice(b"behind");
+        let loaded = stored.load(&buffer).unwrap();
+        let same = |event: RowsEvent<'_>| format!("{:?}", RowsEvent { extra: &[], ..event });
+        assert_eq!(same(loaded), same(event));
+        assert_eq!(loaded.rows_bytes(), b"rest");
     }
 }

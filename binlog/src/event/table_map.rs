@@ -230,6 +230,10 @@ impl<'a> Bitmap<'a> {
         Self { bytes, len }
     }
 
+    pub(crate) const fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Whether the bit with a zero-based index is set; false beyond the end.
     #[inline]
     #[must_use]

@@ -4,80 +4,95 @@ use holdfast_binlog::event::Event;
 use holdfast_binlog::event::rows::RowsKind;
 use holdfast_binlog::event::table_map::TableMap;
 
-use super::Image;
 use super::tables::LogTable;
-use super::{Statement, ValueError, base_name};
+use super::{Image, Statement, ValueError, base_name};
 use crate::convert::Origin;
 use crate::format::json::{write_optional_string, write_string, write_u64};
 
-/// Prints rows and statements. What the rows of an event share is rendered once.
-#[derive(Debug, Default)]
-pub(super) struct JsonPrinter {
-    /// `{"file":…,"pos":…,"row":`.
-    head: Vec<u8>,
-    /// `,"ts_ms":…` to `,"before":`.
-    middle: Vec<u8>,
+/// Appends what the rows of an event share, in two parts: `{"file":…,"pos":…,"row":`, and `,"ts_ms":…` to `,"before":`.
+pub(super) fn begin_rows(
+    event: &Event<'_>,
+    gtid: Option<&str>,
+    kind: RowsKind,
+    map: &TableMap,
+    out: &mut Vec<u8>,
+) -> Shared {
+    let start = out.len();
+    write_place(event, out);
+    out.extend_from_slice(b",\"row\":");
+    let middle = out.len();
+    write_origin(event, gtid, out);
+    out.extend_from_slice(match kind {
+        RowsKind::Write => b",\"op\":\"c\",\"database\":",
+        RowsKind::Update | RowsKind::PartialUpdate => b",\"op\":\"u\",\"database\":",
+        RowsKind::Delete => b",\"op\":\"d\",\"database\":",
+    });
+    write_string(map.database(), out);
+    out.extend_from_slice(b",\"table\":");
+    write_string(map.table(), out);
+    out.extend_from_slice(b",\"before\":");
+    Shared { start, middle, end: out.len() }
 }
 
-impl JsonPrinter {
-    pub(super) fn begin_rows(
-        &mut self,
-        event: &Event<'_>,
-        gtid: Option<&str>,
-        kind: RowsKind,
-        map: &TableMap,
-    ) {
-        let Self { head, middle } = self;
-        head.clear();
-        write_place(event, head);
-        head.extend_from_slice(b",\"row\":");
-        middle.clear();
-        write_origin(event, gtid, middle);
-        middle.extend_from_slice(match kind {
-            RowsKind::Write => b",\"op\":\"c\",\"database\":",
-            RowsKind::Update | RowsKind::PartialUpdate => b",\"op\":\"u\",\"database\":",
-            RowsKind::Delete => b",\"op\":\"d\",\"database\":",
-        });
-        write_string(map.database(), middle);
-        middle.extend_from_slice(b",\"table\":");
-        write_string(map.table(), middle);
-        middle.extend_from_slice(b",\"before\":");
+/// Where the two parts are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shared {
+    start: usize,
+    middle: usize,
+    end: usize,
+}
+
+impl Shared {
+    pub(super) const fn start(self) -> usize {
+        self.start
     }
 
-    pub(super) fn row(
-        &self,
-        table: &LogTable,
-        index: u64,
-        before: Option<Image<'_, '_>>,
-        after: Option<Image<'_, '_>>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ValueError> {
-        out.extend_from_slice(&self.head);
-        write_u64(index, out);
-        out.extend_from_slice(&self.middle);
-        write_image(table, before, out)?;
-        out.extend_from_slice(b",\"after\":");
-        write_image(table, after, out)?;
-        out.extend_from_slice(b"}\n");
-        Ok(())
+    /// The same in a text without the first `by` bytes.
+    pub(super) const fn moved(self, by: usize) -> Self {
+        let Self { start, middle, end } = self;
+        Self { start: start - by, middle: middle - by, end: end - by }
     }
 
-    pub(super) fn statement(
-        &self,
-        event: &Event<'_>,
-        gtid: Option<&str>,
-        statement: &Statement<'_>,
-        out: &mut Vec<u8>,
-    ) {
-        write_place(event, out);
-        write_origin(event, gtid, out);
-        out.extend_from_slice(b",\"kind\":\"statement\",\"database\":");
-        let database = &*statement.database;
-        write_optional_string((!database.is_empty()).then_some(database), out);
-        out.extend_from_slice(b",\"statement\":");
-        write_string(statement.text(), out);
-        out.extend_from_slice(b"}\n");
+    pub(super) fn parts(self, text: &[u8]) -> (&[u8], &[u8]) {
+        let part = |from, to| text.get(from..to).unwrap_or_default();
+        (part(self.start, self.middle), part(self.middle, self.end))
     }
+}
+
+/// Appends a row.
+pub(super) fn row(
+    (head, middle): (&[u8], &[u8]),
+    table: &LogTable,
+    index: u64,
+    before: Option<Image<'_, '_>>,
+    after: Option<Image<'_, '_>>,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueError> {
+    out.extend_from_slice(head);
+    write_u64(index, out);
+    out.extend_from_slice(middle);
+    write_image(table, before, out)?;
+    out.extend_from_slice(b",\"after\":");
+    write_image(table, after, out)?;
+    out.extend_from_slice(b"}\n");
+    Ok(())
+}
+
+/// Appends a statement.
+pub(super) fn statement(
+    event: &Event<'_>,
+    gtid: Option<&str>,
+    statement: &Statement<'_>,
+    out: &mut Vec<u8>,
+) {
+    write_place(event, out);
+    write_origin(event, gtid, out);
+    out.extend_from_slice(b",\"kind\":\"statement\",\"database\":");
+    let database = &*statement.database;
+    write_optional_string((!database.is_empty()).then_some(database), out);
+    out.extend_from_slice(b",\"statement\":");
+    write_string(statement.text(), out);
+    out.extend_from_slice(b"}\n");
 }
 
 fn write_place(event: &Event<'_>, out: &mut Vec<u8>) {

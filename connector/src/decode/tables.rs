@@ -44,7 +44,7 @@ pub(super) struct LogTable {
     /// One per column of the table map.
     pub(super) columns: Vec<LogColumn>,
     /// The table map that this was made for.
-    body: Box<[u8]>,
+    pub(super) map: TableMap,
     /// Whether labels are not known, so that ENUM and SET are numbers.
     numbers: bool,
 }
@@ -190,7 +190,7 @@ impl Model {
         map: &TableMap,
     ) -> Result<Arc<LogTable>, DecodeError> {
         if let Some(table) = self.known.get(&map.table_id())
-            && map.same_as(&table.body)
+            && map.same_as(table.map.body())
         {
             return Ok(Arc::clone(table));
         }
@@ -254,7 +254,7 @@ impl Model {
             };
             columns.push(self.column(index, name, &column));
         }
-        Ok(LogTable { columns, body: map.body().into(), numbers })
+        Ok(LogTable { columns, map: map.clone(), numbers })
     }
 
     fn column(&self, index: usize, name: Option<String>, column: &Column) -> LogColumn {

@@ -6,6 +6,7 @@ use holdfast_binlog::testkit::{LogBuilder, LogOptions, TestColumn, TestServer, T
 use holdfast_history::store::{HistoryStore as _, MemoryHistory};
 use holdfast_history::{HistoryRecord, SourceOffset};
 
+use super::workers::OUTPUT_BUFFER;
 use super::*;
 
 const GTID: &str = "3e11fa47-71ca-11e1-9e33-c80aa9429562:23";
@@ -349,7 +350,7 @@ fn positions_bound_the_first_and_the_last_file() {
             input("mysql-bin.000001", log().into_bytes()),
             input("mysql-bin.000002", log().into_bytes()),
         ];
-        let options = Options { format: Format::Json, start_position, stop_position };
+        let options = Options { start_position, stop_position, ..Options::new(Format::Json) };
         let mut out = Vec::new();
         decode(inputs, Definitions::Log, options, &mut out).unwrap();
         String::from_utf8(out).unwrap().lines().count()
@@ -416,5 +417,47 @@ fn a_closed_pipe_ends_quietly_and_a_full_disk_does_not() {
         let result = decode(inputs, Definitions::Log, Options::new(Format::Json), output);
         assert_eq!(result.is_ok(), is_quiet, "{result:?}");
         assert!(*taken.lock().unwrap() >= OUTPUT_BUFFER);
+    }
+}
+
+#[test]
+fn any_number_of_threads_prints_the_same() {
+    let columns = [TestColumn::int(), TestColumn::varchar(8000)];
+    let mut log = LogBuilder::new("mysql-bin.000001");
+    let text = "x".repeat(3000);
+    for unit in 0..80 {
+        log = log.gtid(GTID.parse().unwrap()).begin().table_map(7, "d", "t", &columns);
+        // Now and then an event that is too large to be shared.
+        let rows = if unit % 60 == 7 { 400 } else { 3 + unit % 40 };
+        let row = [TestValue::Int(unit), text.as_str().into()];
+        let rows: Vec<&[TestValue]> = (0..rows).map(|_| &row[..]).collect();
+        log = log.write_rows(7, &rows).xid(9);
+        if unit % 50 == 3 {
+            log = log.query("d", "CREATE TABLE u (a INT)");
+        }
+    }
+    // Damage in the middle of a row: what is before it is printed, and nothing behind.
+    let mut damaged = log.clone().table_map(7, "d", "t", &columns);
+    damaged =
+        damaged.write_rows(7, &[&[1.into(), "a".into()], &[1.into(), TestValue::Raw(vec![9])]]);
+    for _ in 0..1000 {
+        damaged = damaged.write_rows(7, &[&[2.into(), text.as_str().into()]]);
+    }
+    for (bytes, fails) in [(log.into_bytes(), false), (damaged.into_bytes(), true)] {
+        for format in [Format::Json, Format::Text] {
+            let print = |threads: usize| {
+                let threads = NonZero::new(threads).unwrap();
+                let options = Options { threads, ..Options::new(format) };
+                print_bytes(bytes.clone(), Definitions::Log, options)
+            };
+            let (text, error) = print(1);
+            assert_eq!(error.is_some(), fails, "{error:?}");
+            assert!(text.len() > 5 << 20);
+            for threads in [2, 4] {
+                let (same, same_error) = print(threads);
+                assert!(same == text, "{threads} threads");
+                assert_eq!(same_error, error);
+            }
+        }
     }
 }

@@ -3,7 +3,6 @@
 use std::io::Write as _;
 
 use holdfast_binlog::Value;
-use holdfast_binlog::event::table_map::TableMap;
 use holdfast_binlog::event::{Event, EventData};
 use holdfast_binlog::row::Side;
 use holdfast_binlog::value::{Date, JsonStyle, Time, Timestamp};
@@ -17,122 +16,114 @@ use crate::convert::Moment;
 /// Bytes that a compressed value may have in the end: what a packet of the server can hold.
 const MAX_VALUE_BYTES: usize = 1 << 30;
 
-/// Prints events and rows.
-#[derive(Debug)]
-pub(super) struct TextPrinter;
-
-impl TextPrinter {
-    pub(super) fn event(
-        &self,
-        event: &Event<'_>,
-        statement: Option<&Statement<'_>>,
-        out: &mut Vec<u8>,
-    ) {
-        let header = &event.header;
-        put(out, format_args!("# at {}\n#", event.position));
-        Moment::of(Timestamp { seconds: header.timestamp, micro: 0, fsp: 0 }).write(Some(0), out);
-        put(
+/// Prints an event, but for its rows.
+pub(super) fn event(event: &Event<'_>, statement: Option<&Statement<'_>>, out: &mut Vec<u8>) {
+    let header = &event.header;
+    put(out, format_args!("# at {}\n#", event.position));
+    Moment::of(Timestamp { seconds: header.timestamp, micro: 0, fsp: 0 }).write(Some(0), out);
+    put(
+        out,
+        format_args!(
+            " server id {}  end_log_pos {}  {}",
+            header.server_id,
+            event.end,
+            header.event_type.name()
+        ),
+    );
+    match &event.data {
+        EventData::FormatDescription(format) => {
+            put(out, format_args!("  server v {}", format.server_version));
+        }
+        EventData::Rotate(rotate) => {
+            put(out, format_args!("  to {}  pos: {}", rotate.file, rotate.position));
+        }
+        EventData::Gtid(gtid) => match gtid.gtid {
+            Some(gtid) => put(out, format_args!("  {gtid}")),
+            None => put(out, format_args!("  ANONYMOUS")),
+        },
+        EventData::MariaDbGtid(gtid) => put(out, format_args!("  {}", gtid.gtid)),
+        EventData::Query(query) => put(
             out,
             format_args!(
-                " server id {}  end_log_pos {}  {}",
-                header.server_id,
-                event.end,
-                header.event_type.name()
+                "  thread_id={}  exec_time={}  error_code={}",
+                query.thread_id, query.execution_time, query.error_code
             ),
-        );
-        match &event.data {
-            EventData::FormatDescription(format) => {
-                put(out, format_args!("  server v {}", format.server_version));
-            }
-            EventData::Rotate(rotate) => {
-                put(out, format_args!("  to {}  pos: {}", rotate.file, rotate.position));
-            }
-            EventData::Gtid(gtid) => match gtid.gtid {
-                Some(gtid) => put(out, format_args!("  {gtid}")),
-                None => put(out, format_args!("  ANONYMOUS")),
-            },
-            EventData::MariaDbGtid(gtid) => put(out, format_args!("  {}", gtid.gtid)),
-            EventData::Query(query) => put(
-                out,
-                format_args!(
-                    "  thread_id={}  exec_time={}  error_code={}",
-                    query.thread_id, query.execution_time, query.error_code
-                ),
+        ),
+        EventData::TableMap(map) => put(
+            out,
+            format_args!(
+                "  {}.{} mapped to number {}",
+                Name(map.database()),
+                Name(map.table()),
+                map.table_id()
             ),
-            EventData::TableMap(map) => put(
-                out,
-                format_args!(
-                    "  {}.{} mapped to number {}",
-                    Name(map.database()),
-                    Name(map.table()),
-                    map.table_id()
-                ),
-            ),
-            EventData::Rows { rows, table } => {
-                put(out, format_args!("  table id {}", table.table_id()));
-                if rows.ends_statement() {
-                    put(out, format_args!("  flags: STMT_END_F"));
-                }
-            }
-            EventData::Xid(xid) => put(out, format_args!("  Xid = {xid}")),
-            EventData::TransactionPayload(payload) => {
-                put(out, format_args!("  uncompressed_size={}", payload.uncompressed_size))
-            }
-            EventData::Incident(incident) => put(
-                out,
-                format_args!("  {} {}", incident.code, String::from_utf8_lossy(incident.message)),
-            ),
-            EventData::MariaDbBinlogCheckpoint(file) => {
-                put(out, format_args!("  {}", String::from_utf8_lossy(file)));
-            }
-            EventData::Stop
-            | EventData::PreviousGtids(_)
-            | EventData::XaPrepare(_)
-            | EventData::RowsQuery(_)
-            | EventData::Heartbeat(_)
-            | EventData::StatementContext
-            | EventData::MariaDbGtidList(_)
-            | EventData::Ignored
-            | _ => {}
-        }
-        out.push(b'\n');
-        if let EventData::RowsQuery(text) = &event.data {
-            for line in String::from_utf8_lossy(text).lines() {
-                put(out, format_args!("# {line}\n"));
+        ),
+        EventData::Rows { rows, table } => {
+            put(out, format_args!("  table id {}", table.table_id()));
+            if rows.ends_statement() {
+                put(out, format_args!("  flags: STMT_END_F"));
             }
         }
-        if let Some(statement) = statement {
-            if !statement.database.is_empty() && !statement.is_control() {
-                put(out, format_args!("use {};\n", Name(&statement.database)));
-            }
-            put(out, format_args!("{}\n/*!*/;\n", statement.text()));
+        EventData::Xid(xid) => put(out, format_args!("  Xid = {xid}")),
+        EventData::TransactionPayload(payload) => {
+            put(out, format_args!("  uncompressed_size={}", payload.uncompressed_size))
+        }
+        EventData::Incident(incident) => put(
+            out,
+            format_args!("  {} {}", incident.code, String::from_utf8_lossy(incident.message)),
+        ),
+        EventData::MariaDbBinlogCheckpoint(file) => {
+            put(out, format_args!("  {}", String::from_utf8_lossy(file)));
+        }
+        EventData::Stop
+        | EventData::PreviousGtids(_)
+        | EventData::XaPrepare(_)
+        | EventData::RowsQuery(_)
+        | EventData::Heartbeat(_)
+        | EventData::StatementContext
+        | EventData::MariaDbGtidList(_)
+        | EventData::Ignored
+        | _ => {}
+    }
+    out.push(b'\n');
+    if let EventData::RowsQuery(text) = &event.data {
+        for line in String::from_utf8_lossy(text).lines() {
+            put(out, format_args!("# {line}\n"));
         }
     }
+    if let Some(statement) = statement {
+        if !statement.database.is_empty() && !statement.is_control() {
+            put(out, format_args!("use {};\n", Name(&statement.database)));
+        }
+        put(out, format_args!("{}\n/*!*/;\n", statement.text()));
+    }
+}
 
-    pub(super) fn row(
-        &self,
-        table: &LogTable,
-        map: &TableMap,
-        before: Option<Image<'_, '_>>,
-        after: Option<Image<'_, '_>>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ValueError> {
-        let verb = match (before, after) {
-            (None, _) => "INSERT INTO",
-            (Some(_), Some(_)) => "UPDATE",
-            (Some(_), None) => "DELETE FROM",
-        };
-        put(out, format_args!("### {verb} {}.{}\n", Name(map.database()), Name(map.table())));
-        if let Some(before) = before {
-            out.extend_from_slice(b"### WHERE\n");
-            image(table, Side::Before, before, out)?;
-        }
-        if let Some(after) = after {
-            out.extend_from_slice(b"### SET\n");
-            image(table, Side::After, after, out)?;
-        }
-        Ok(())
+/// Prints a row.
+pub(super) fn row(
+    table: &LogTable,
+    before: Option<Image<'_, '_>>,
+    after: Option<Image<'_, '_>>,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueError> {
+    let verb = match (before, after) {
+        (None, _) => "INSERT INTO",
+        (Some(_), Some(_)) => "UPDATE",
+        (Some(_), None) => "DELETE FROM",
+    };
+    put(
+        out,
+        format_args!("### {verb} {}.{}\n", Name(table.map.database()), Name(table.map.table())),
+    );
+    if let Some(before) = before {
+        out.extend_from_slice(b"### WHERE\n");
+        image(table, Side::Before, before, out)?;
     }
+    if let Some(after) = after {
+        out.extend_from_slice(b"### SET\n");
+        image(table, Side::After, after, out)?;
+    }
+    Ok(())
 }
 
 /// A name in backticks.

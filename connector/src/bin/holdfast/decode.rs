@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::io;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use clap::{Args, ValueEnum};
 use holdfast_binlog::{Error as BinlogError, ErrorClass};
@@ -54,6 +56,9 @@ pub(crate) struct DecodeArguments {
     /// Stop before the first event at this byte offset or behind it, in the last file.
     #[arg(long, value_name = "N")]
     stop_position: Option<u64>,
+    /// Threads that decode. The output is the same. Default: one for each core.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -98,6 +103,10 @@ pub(crate) async fn decode(arguments: DecodeArguments) -> Result<(), Failure> {
         },
         start_position: arguments.start_position,
         stop_position: arguments.stop_position,
+        threads: arguments
+            .threads
+            .or_else(|| thread::available_parallelism().ok())
+            .unwrap_or(NonZero::<usize>::MIN),
     };
     log::decode(inputs.collect(), definitions, options, io::stdout().lock()).map_err(failure)
 }
