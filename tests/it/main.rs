@@ -7,6 +7,7 @@ mod data;
 mod decode;
 mod embedding;
 mod errors;
+mod experiment;
 mod goldens;
 mod history;
 mod history_cases;
