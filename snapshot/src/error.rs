@@ -186,9 +186,13 @@ impl Error {
                 ErrorClass::Transient
             }
             Self::Query { source, .. } => match source {
-                // Too many connections, shutting down, lock wait, deadlock, interrupted, killed, timed out.
+                // Too many connections, shutting down, lock wait, deadlock, interrupted, a table's definition changed
+                // under the snapshot, killed, timed out.
                 mysql_async::Error::Server(error)
-                    if matches!(error.code, 1040 | 1053 | 1205 | 1213 | 1317 | 1927 | 3024) =>
+                    if matches!(
+                        error.code,
+                        1040 | 1053 | 1205 | 1213 | 1317 | 1412 | 1927 | 3024
+                    ) =>
                 {
                     ErrorClass::Transient
                 }
