@@ -22,9 +22,10 @@ reference: servers debezium
 	cargo build -q --workspace --bin holdfast --bin reference --test it
 	HOLDFAST_BIN=$(BIN)/holdfast $(BIN)/reference
 
-# Long campaigns, by hand.
+# Long campaigns, by hand. HOLDFAST_EPISODES and HOLDFAST_SEED: tests/it/campaign.rs.
 soak: servers
 	cargo test --workspace --no-fail-fast -- --ignored
+	HOLDFAST_EPISODES=$${HOLDFAST_EPISODES:-250} cargo test --workspace --test it campaign:: -- --nocapture
 	for target in $$(ls tests/fuzz/seeds); do tests/scripts/fuzz $$target 10000000 || exit 1; done
 
 # Criterion benches, then every decoder on the same files, in turn (benches/README.md).

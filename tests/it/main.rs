@@ -1,6 +1,7 @@
 //! Tests on real servers. One file per subject; servers are shared where the subject allows.
 #![cfg(test)]
 
+mod campaign;
 mod cases;
 mod damage;
 mod data;
@@ -12,7 +13,6 @@ mod goldens;
 mod history;
 mod history_cases;
 mod incident;
-mod kills;
 mod model;
 mod objects;
 mod offsets;
