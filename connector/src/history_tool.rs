@@ -252,7 +252,7 @@ pub async fn verify(
     only: Option<&TableId>,
 ) -> Result<Verified, Error> {
     let store = open_history_read_only(&config)?;
-    let followed = follow(Arc::new(config), store, offset.clone()).await?;
+    let followed = follow(Arc::new(config), store, offset.clone(), None).await?;
     let mut found = followed.verification;
     if let Some(only) = only {
         found.events.retain(|id, _| id == only);

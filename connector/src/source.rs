@@ -1,5 +1,6 @@
 //! Where the engine's records come from: the snapshot, then the log, over as many connections as it takes.
 
+mod progress;
 mod verify;
 
 use std::sync::Arc;
@@ -28,9 +29,10 @@ use crate::config::{Config, GuardrailAction, OnMismatch, SnapshotMode};
 use crate::control::{EngineState, LastEvent, Signals};
 use crate::error::{DumpFailure, Error, ErrorClass};
 use crate::offset::{Lineage, OffsetPoint, dump_position, file_of, gtids_of, resume_of};
-use crate::refresh::{Refresh, RefreshOptions};
+use crate::refresh::{Refresh, RefreshOptions, is_damaged};
 use crate::stores::recover;
 
+pub(crate) use progress::LogProgress;
 pub(crate) use verify::{Followed, scan, verify};
 
 /// The source task's state.
@@ -158,7 +160,13 @@ impl Source {
         let snapshot = self.wants_snapshot(stored.as_ref())?;
         let start = if !snapshot && let Some(offset) = &stored {
             let resumed = match self.rebuild(offset).await {
-                Ok(()) => self.resume(&mut conn, &facts, offset.clone()).await,
+                Ok(()) => match self.resume(&mut conn, &facts, offset.clone()).await {
+                    Err(error) if is_damaged(&error) && self.rebuilds_what_is_damaged() => {
+                        self.rebuild_at(offset).await?;
+                        self.resume(&mut conn, &facts, offset.clone()).await
+                    }
+                    resumed => resumed,
+                },
                 Err(error) => Err(error),
             };
             match resumed {
@@ -246,9 +254,30 @@ impl Source {
         if !wanted || self.rewinds > 0 || offset.snapshot == Some(SnapshotKind::Initial) {
             return Ok(());
         }
-        // A replica that lags has the definitions of its own log all the same, and the log is looked at.
-        let options = RefreshOptions { allow_replica_lag: true, ..RefreshOptions::default() };
+        self.rebuild_at(offset).await
+    }
+
+    async fn rebuild_at(&self, offset: &SourceOffset) -> Result<(), Error> {
+        let options = RefreshOptions {
+            // A replica that lags has the definitions of its own log all the same, and the log is looked at.
+            allow_replica_lag: true,
+            set_aside_damaged: self.rebuilds_what_is_damaged(),
+            ..RefreshOptions::default()
+        };
         self.refresh_at(offset.clone(), &options).await
+    }
+
+    /// Whether the mode says that a history which can't be read is begun anew.
+    fn rebuilds_what_is_damaged(&self) -> bool {
+        match self.config.snapshot.mode {
+            SnapshotMode::Recovery => true,
+            SnapshotMode::ConfigurationBased(configured) => configured.on_schema_error,
+            SnapshotMode::Initial
+            | SnapshotMode::InitialOnly
+            | SnapshotMode::Always
+            | SnapshotMode::NoData
+            | SnapshotMode::WhenNeeded => false,
+        }
     }
 
     async fn refresh_at(

@@ -113,6 +113,14 @@ pub enum Error {
         /// The store.
         location: String,
     },
+    /// The store can't rename what is there.
+    #[error(
+        "{location}: this schema history can't be set aside from here; rename it by hand (RENAME TABLE), and try again"
+    )]
+    NotSetAside {
+        /// The store.
+        location: String,
+    },
     /// The store was opened for reading.
     #[error("{location}: the schema history was opened for reading only")]
     ReadOnly {
@@ -130,7 +138,7 @@ impl Error {
             Self::Read { source, .. } | Self::Write { source, .. } => io_class(source.kind()),
             Self::Unknown { .. } => ErrorClass::Transient,
             Self::InUse { .. } | Self::Fenced { .. } => ErrorClass::Fenced,
-            Self::NoFence { .. } => ErrorClass::Config,
+            Self::NoFence { .. } | Self::NotSetAside { .. } => ErrorClass::Config,
             Self::ReadOnly { .. } => ErrorClass::Bug,
         }
     }

@@ -33,7 +33,7 @@ pub use report::{
 use crate::config::Config;
 use crate::error::Error;
 use crate::offset_store::{OffsetKey, open_offsets};
-use crate::source::{scan, server_options, verify};
+use crate::source::{LogProgress, scan, server_options, verify};
 use crate::stores::{open_history, open_history_read_only};
 use overlay::Overlay;
 
@@ -48,8 +48,36 @@ pub struct RefreshOptions {
     pub force_tables: BTreeSet<TableId>,
     /// Go on although the server is a replica that lags or has stopped.
     pub allow_replica_lag: bool,
+    /// A history that can't be read is set aside, under another name, and a new one is begun.
+    pub set_aside_damaged: bool,
     /// Told of each step before it begins; an error ends the refresh there.
     pub progress: Option<fn(Step) -> Result<(), Error>>,
+    /// Told how far the log is read, at every percent of it.
+    pub reading: Option<fn(Reading)>,
+}
+
+impl RefreshOptions {
+    /// A definition for a table that is not refreshed would be dropped without a word.
+    fn check(&self) -> Result<(), Error> {
+        let mut named = self.definitions.keys().chain(&self.force_tables);
+        match named.find(|id| !self.tables.is_empty() && !self.tables.contains(id)) {
+            Some(id) => Err(Error::Start(format!(
+                "{id} is not among the tables that are chosen; choose it too (--table {id}), or none"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How far a step has read the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// [`Step::Scan`] or [`Step::Proof`].
+    pub step: Step,
+    /// Bytes of the log that were read.
+    pub done_bytes: u64,
+    /// Bytes from the offset to the end of the log when the step began.
+    pub total_bytes: u64,
 }
 
 /// A definition that the operator chose.
@@ -138,6 +166,7 @@ impl Refresh {
         options: &RefreshOptions,
     ) -> Result<Self, Error> {
         let begin = |step: Step| options.progress.map_or(Ok(()), |told| told(step));
+        options.check()?;
         begin(Step::Guards)?;
         let mut conn = holdfast_snapshot::connect(&server_options(&config)).await?;
         let facts = holdfast_snapshot::facts(&mut conn).await?;
@@ -146,10 +175,17 @@ impl Refresh {
         begin(Step::Definitions)?;
         let live = definitions::read(&config, conn, &facts, options).await?;
         begin(Step::Scan)?;
-        let scanned =
-            scan(Arc::clone(&config), &facts, offset.clone(), live.read_at.clone()).await?;
-        let known =
-            plan::Known::read(&config, &*history, &offset, facts.lower_case_names()).await?;
+        let watch = log_progress(&config, &offset, options, Step::Scan).await?;
+        let until = live.read_at.clone();
+        let scanned = scan(Arc::clone(&config), &facts, offset.clone(), until, watch).await?;
+        let known = plan::Known::read(&config, &*history, &offset, facts.lower_case_names()).await;
+        let (known, damage) = match known {
+            Ok(known) => (known, None),
+            Err(error) if options.set_aside_damaged && is_damaged(&error) => {
+                (plan::Known::default(), Some(error.chain()))
+            }
+            Err(error) => return Err(error),
+        };
         let planned = plan::plan(&config, &live, &scanned, &known, options);
         let records = if planned.iter().any(plan::PlannedTable::is_refused)
             || planned.iter().all(plan::PlannedTable::is_unchanged)
@@ -162,6 +198,7 @@ impl Refresh {
             offset: offset.clone(),
             read_at: live.read_at,
             history: history.location(),
+            damage,
             records: records.len(),
             written: false,
             tables: planned.into_iter().map(plan::PlannedTable::into_report).collect(),
@@ -170,8 +207,10 @@ impl Refresh {
         };
         if !records.is_empty() {
             begin(Step::Proof)?;
-            let copy = Arc::new(Overlay::new(Arc::clone(&history), &records));
-            report.prove(verify(Arc::clone(&config), copy, offset).await?);
+            let kept = report.damage.is_none().then(|| Arc::clone(&history));
+            let copy = Arc::new(Overlay::new(kept, history.location(), &records));
+            let watch = log_progress(&config, &offset, options, Step::Proof).await?;
+            report.prove(verify(Arc::clone(&config), copy, offset, watch).await?);
         }
         let progress = options.progress;
         Ok(Self { config, history, records, report, progress, is_stored: false })
@@ -206,6 +245,15 @@ impl Refresh {
         if let Some(told) = self.progress {
             told(Step::Append)?;
         }
+        if let Some(damage) = &self.report.damage {
+            let aside = self.history.set_aside().await?;
+            tracing::warn!(
+                damage,
+                kept_as = aside,
+                "the schema history can't be read, and was set aside"
+            );
+            self.report.warnings.push(format!("the damaged history is kept as {aside}"));
+        }
         self.history.append(&self.records).await?;
         self.report.written = true;
         tracing::info!(
@@ -220,6 +268,25 @@ impl Refresh {
         }
         Ok(self.report)
     }
+}
+
+/// What tells of a reading of the log, where somebody wants to know.
+async fn log_progress(
+    config: &Config,
+    offset: &SourceOffset,
+    options: &RefreshOptions,
+    step: Step,
+) -> Result<Option<LogProgress>, Error> {
+    let Some(told) = options.reading else { return Ok(None) };
+    let mut conn = holdfast_snapshot::connect(&server_options(config)).await?;
+    let files = holdfast_snapshot::binlog_files(&mut conn).await?;
+    let tell = move |done_bytes, total_bytes| told(Reading { step, done_bytes, total_bytes });
+    Ok(Some(LogProgress::new(files, offset, Box::new(tell))))
+}
+
+/// Whether the history has lines that are no records; everything else that keeps it from being read is no damage.
+pub(crate) const fn is_damaged(error: &Error) -> bool {
+    matches!(error, Error::History(holdfast_history::Error::Damaged { .. }))
 }
 
 fn key(config: &Config) -> OffsetKey {

@@ -9,25 +9,33 @@ use holdfast_history::{Error, HistoryRecord};
 
 /// Reads as the store will once the records are appended. Nothing is written.
 pub(super) struct Overlay {
-    store: Arc<dyn HistoryStore>,
+    /// `None` when what is there will be set aside.
+    store: Option<Arc<dyn HistoryStore>>,
+    location: String,
     lines: Vec<String>,
 }
 
 impl Overlay {
-    pub(super) fn new(store: Arc<dyn HistoryStore>, records: &[HistoryRecord]) -> Self {
+    pub(super) fn new(
+        store: Option<Arc<dyn HistoryStore>>,
+        location: String,
+        records: &[HistoryRecord],
+    ) -> Self {
         let line = |record: &HistoryRecord| {
             let mut line = Vec::new();
             write_record(record, None, &mut line);
             String::from_utf8_lossy(&line).into_owned()
         };
-        Self { store, lines: records.iter().map(line).collect() }
+        Self { store, location, lines: records.iter().map(line).collect() }
     }
 }
 
 #[async_trait]
 impl HistoryStore for Overlay {
     async fn read(&self, visit: &mut Visit<'_>) -> Result<(), Error> {
-        self.store.read(visit).await?;
+        if let Some(store) = &self.store {
+            store.read(visit).await?;
+        }
         for (number, line) in (1..).zip(&self.lines) {
             let damaged =
                 |source| Error::Damaged { location: self.location(), line: number, source };
@@ -41,10 +49,13 @@ impl HistoryStore for Overlay {
     }
 
     async fn exists(&self) -> Result<bool, Error> {
-        Ok(!self.lines.is_empty() || self.store.exists().await?)
+        match &self.store {
+            Some(store) if self.lines.is_empty() => store.exists().await,
+            Some(_) | None => Ok(!self.lines.is_empty()),
+        }
     }
 
     fn location(&self) -> String {
-        format!("{} with the planned records", self.store.location())
+        format!("{} with the planned records", self.location)
     }
 }

@@ -57,7 +57,7 @@ impl PlannedTable {
 }
 
 /// What the history holds so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Known {
     recovered: Option<Recovered>,
     /// Of each table the definitions that were recorded, the newest last, with their records' numbers.

@@ -18,6 +18,8 @@ pub struct RefreshReport {
     pub read_at: LogPlace,
     /// Where the history is.
     pub history: String,
+    /// Why it can't be read, where it is set aside and begun anew.
+    pub damage: Option<String>,
     /// How many records the plan has; 0 when all is as it should be, or when a table is refused.
     pub records: usize,
     /// Whether they are written.
@@ -177,12 +179,16 @@ impl RefreshReport {
     /// For people.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let Self { offset, read_at, history, records, written, tables, proof, warnings } = self;
+        let Self { offset, read_at, history, damage, records, written, tables, proof, warnings } =
+            self;
         let mut lines = vec![
             format!("offset       {}:{}, stays as it is", offset.file, offset.pos),
             format!("definitions  read at {read_at}"),
             format!("history      {history}"),
         ];
+        if let Some(damage) = damage {
+            lines.push(format!("damage       {damage}; it is set aside and begun anew"));
+        }
         for table in tables {
             lines.push(String::new());
             lines.extend(table.lines());
@@ -233,6 +239,7 @@ impl RefreshReport {
             "offset": offset,
             "read_at": place(&self.read_at),
             "history": self.history,
+            "damage": self.damage,
             "records": self.records,
             "written": self.written,
             "refused": self.is_refused(),

@@ -12,6 +12,7 @@ use holdfast_history::{Ahead, Tables};
 use holdfast_snapshot::ServerFacts;
 use tokio::sync::mpsc;
 
+use super::progress::LogProgress;
 use super::{Source, StreamStart, check_birth, client_options, held_of, now_ns, server_options};
 use crate::assemble::{Assembler, HeldRef, LogScan, Origins, Step, Verification};
 use crate::committer::Committer;
@@ -39,6 +40,7 @@ pub(crate) async fn verify(
     config: Arc<Config>,
     history: Arc<dyn HistoryStore>,
     offset: SourceOffset,
+    progress: Option<LogProgress>,
 ) -> Result<Followed, Error> {
     let mut source = watcher(config, history);
     let mut conn = holdfast_snapshot::connect(&server_options(&source.config)).await?;
@@ -49,7 +51,8 @@ pub(crate) async fn verify(
     let (mut assembler, offset) = source.assembler(&facts, start)?;
     assembler.verify_only();
     let mut end = (offset.file.clone(), offset.pos);
-    let error = follow_to_end(&source, &facts, &offset, &mut assembler, &mut end).await?.err();
+    let reading = (&mut end, progress);
+    let error = follow_to_end(&source, &facts, &offset, &mut assembler, reading).await?.err();
     Ok(Followed { verification: assembler.into_verification(), end, error })
 }
 
@@ -60,6 +63,7 @@ pub(crate) async fn scan(
     facts: &ServerFacts,
     offset: SourceOffset,
     until: LogPlace,
+    progress: Option<LogProgress>,
 ) -> Result<LogScan, Error> {
     let empty = MemoryHistory::new().open()?;
     let source = watcher(config, Arc::new(empty));
@@ -76,7 +80,8 @@ pub(crate) async fn scan(
     let (mut assembler, offset) = source.assembler(facts, start)?;
     assembler.scan_only(LogScan::until(until));
     let mut end = (offset.file.clone(), offset.pos);
-    follow_to_end(&source, facts, &offset, &mut assembler, &mut end).await??;
+    let reading = (&mut end, progress);
+    follow_to_end(&source, facts, &offset, &mut assembler, reading).await??;
     assembler.into_scan().ok_or(Error::Bug("a scan of the log has no result"))
 }
 
@@ -88,20 +93,23 @@ fn watcher(config: Arc<Config>, history: Arc<dyn HistoryStore>) -> Source {
     Source::new(config, history, committer, None, sender, signals)
 }
 
+/// Where the reading is, and who is told of it.
+type Reading<'a> = (&'a mut (String, u64), Option<LogProgress>);
+
 /// Follows the log over a connection of its own. The inner error ended the reading, the outer one kept it from beginning.
 async fn follow_to_end(
     source: &Source,
     facts: &ServerFacts,
     offset: &SourceOffset,
     assembler: &mut Assembler,
-    end: &mut (String, u64),
+    reading: Reading<'_>,
 ) -> Result<Result<(), Error>, Error> {
     let mut options = client_options(&source.config);
     options.server_id = watcher_id(options.server_id, std::process::id());
     options.stop_at_end = true;
     let client = BinlogClient::connect(&options).await?;
     let dump_start = source.dump_start(facts, offset, source.tracks_gtids(facts)).await?;
-    Ok(follow(client, dump_start, offset, assembler, end).await)
+    Ok(follow(client, dump_start, offset, assembler, reading).await)
 }
 
 async fn follow(
@@ -109,7 +117,7 @@ async fn follow(
     start: DumpStart,
     offset: &SourceOffset,
     assembler: &mut Assembler,
-    end: &mut (String, u64),
+    (end, mut progress): Reading<'_>,
 ) -> Result<(), Error> {
     let checksum =
         if client.server().checksum { ChecksumAlgorithm::Crc32 } else { ChecksumAlgorithm::None };
@@ -145,6 +153,12 @@ async fn follow(
             }
             handled(step, assembler)?;
         }
+        if let Some(progress) = &mut progress {
+            progress.read(&end.0, end.1);
+        }
+    }
+    if let Some(progress) = progress {
+        progress.end();
     }
     Ok(())
 }

@@ -37,6 +37,7 @@ pub async fn run(make: MakePlace<'_>) {
     order_is_that_of_the_appends(make).await;
     a_crash_in_an_append_leaves_all_of_it_or_nothing(make).await;
     a_damaged_record_is_an_error_that_names_its_place(make).await;
+    a_damaged_history_is_set_aside(make).await;
     a_second_writer_is_refused(make).await;
 }
 
@@ -149,6 +150,37 @@ pub async fn a_damaged_record_is_an_error_that_names_its_place(make: MakePlace<'
         text.contains(&location) && text.contains("line "),
         "'{text}' names the store '{location}' and the line"
     );
+}
+
+/// A history that can't be read is put under another name, and the next append begins anew; or the store says that it
+/// can't do that, and leaves everything as it is.
+pub async fn a_damaged_history_is_set_aside(make: MakePlace<'_>) {
+    let place = make();
+    let mut names = Vec::new();
+    for (appended, damaged) in [(1..=4, 3), (5..=6, 1)] {
+        let store = open(&*place).await;
+        for number in appended {
+            store.append(&[record(number)]).await.expect("a record is appended");
+        }
+        drop(store);
+        place.damage(damaged).await;
+        let Ok(store) = place.open().await else { return };
+        match store.set_aside().await {
+            Ok(aside) => names.push(aside),
+            Err(error) => {
+                assert!(matches!(error, Error::NotSetAside { .. }), "{error}");
+                store.load().await.expect_err("it is as damaged as before");
+                return;
+            }
+        }
+        assert_eq!(load(&*store).await, [], "what was set aside is not read");
+        assert!(!store.exists().await.expect("the store can be asked"));
+        store.append(&[record(9)]).await.expect("the next append begins anew");
+        assert_eq!(load(&*store).await, [record(9)]);
+        drop(store);
+        assert_eq!(load(&*open(&*place).await).await, [record(9)], "also when opened again");
+    }
+    assert_ne!(names.first(), names.last(), "each time under another name");
 }
 
 /// While one writer has the history, another gets it neither at opening nor, at the latest, at its first append.

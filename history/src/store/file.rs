@@ -133,9 +133,49 @@ impl HistoryStore for FileHistoryStore {
         }
     }
 
+    async fn set_aside(&self) -> Result<String, Error> {
+        match &self.access {
+            Access::Read => Err(Error::ReadOnly { location: self.location() }),
+            Access::Write(writer) => {
+                let mut writer = lock(writer);
+                if writer.changed_by_another(&self.path)? {
+                    return Err(Error::Fenced { location: self.location() });
+                }
+                let failed =
+                    |source| Error::Read { location: self.location(), action: "set aside", source };
+                let aside = free_name(&self.path, "damaged").map_err(failed)?;
+                std::fs::rename(&self.path, &aside).map_err(failed)?;
+                let file = open_or_create(&self.path).map_err(failed)?;
+                match file.try_lock() {
+                    Ok(()) => {}
+                    Err(TryLockError::WouldBlock) => {
+                        return Err(Error::InUse { location: self.location() });
+                    }
+                    Err(TryLockError::Error(source)) => return Err(failed(source)),
+                }
+                let extent = measure(BufReader::new(&file)).map_err(failed)?;
+                *writer = Writer { file, extent, unknown: false };
+                Ok(display(&aside))
+            }
+        }
+    }
+
     fn location(&self) -> String {
         display(&self.path)
     }
+}
+
+/// The first of `<path>.<what>-1`, `-2` and so on that is not there. The writer's lock keeps others from taking it.
+fn free_name(path: &Path, what: &str) -> io::Result<PathBuf> {
+    for number in 1..=u32::MAX {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{what}-{number}"));
+        let name = PathBuf::from(name);
+        if !name.try_exists()? {
+            return Ok(name);
+        }
+    }
+    Err(io::Error::from(io::ErrorKind::AlreadyExists))
 }
 
 impl Writer {

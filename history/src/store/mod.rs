@@ -1,7 +1,7 @@
 //! Where histories are kept.
 //!
-//! A store holds records in append order, which is the order of replay; nothing is ever sorted, rewritten or removed. An
-//! append is durable and complete when it returns, and after a crash in the middle of it all of its records are there or
+//! A store holds records in append order, which is the order of replay; nothing is ever sorted, rewritten or removed (a
+//! history that can't be read can be set aside, under another name). An append is durable and complete when it returns, and after a crash in the middle of it all of its records are there or
 //! none. One writer has a store at a time. `conformance` (feature `testkit`) is what every store has to pass.
 
 #[cfg(any(test, feature = "testkit"))]
@@ -68,6 +68,16 @@ pub trait HistoryStore: Send + Sync {
     ///
     /// [`Error::Read`]: a failure is not a "no".
     async fn exists(&self) -> Result<bool, Error>;
+
+    /// Puts all that is there aside, under names that no history has, and says which. Nothing is removed. Afterwards there
+    /// are no records, and an append begins anew. A crash in the middle leaves what can't be read as a whole history.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotSetAside`] where a store has no names of its own to give; as [`Self::append`] otherwise.
+    async fn set_aside(&self) -> Result<String, Error> {
+        Err(Error::NotSetAside { location: self.location() })
+    }
 
     /// The store for messages: a path or an address, without secrets.
     fn location(&self) -> String;

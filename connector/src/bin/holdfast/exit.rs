@@ -48,7 +48,14 @@ impl From<Error> for Failure {
             (_, ErrorClass::Storage) => STORAGE,
             (_, _) => BUG,
         };
-        Self::new(code, error.chain())
+        let mut message = error.chain();
+        if let Error::History(holdfast_history::Error::Damaged { .. }) = &error {
+            message.push_str(
+                "; restore the schema history, or rebuild it at the stored offset with `holdfast refresh --config FILE \
+                 --set-aside-damaged`, which keeps the damaged one under another name",
+            );
+        }
+        Self::new(code, message)
     }
 }
 

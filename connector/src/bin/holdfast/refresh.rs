@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::{Args, ValueEnum};
-use holdfast_connector::refresh::{GivenDefinition, Refresh, RefreshOptions, RefreshReport, Step};
+use holdfast_connector::refresh::{
+    GivenDefinition, Reading, Refresh, RefreshOptions, RefreshReport, Step,
+};
 use holdfast_history::TableId;
 
 use crate::exit::{Failure, REFUSED, STORAGE, USAGE};
@@ -28,6 +30,9 @@ pub(crate) struct RefreshArguments {
     /// Go on although the server is a replica that lags or has stopped.
     #[arg(long)]
     allow_replica_lag: bool,
+    /// Keep a history that can't be read under another name, and begin a new one.
+    #[arg(long)]
+    set_aside_damaged: bool,
     /// Print the plan and change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -110,7 +115,9 @@ impl RefreshArguments {
             definitions,
             force_tables,
             allow_replica_lag: self.allow_replica_lag,
+            set_aside_damaged: self.set_aside_damaged,
             progress: Some(progress),
+            reading: io::stderr().is_terminal().then_some(draw as fn(Reading)),
         })
     }
 }
@@ -134,6 +141,35 @@ fn progress(step: Step) -> Result<(), holdfast_connector::Error> {
     Ok(())
 }
 
+/// Draws a bar on the terminal, over the one before.
+fn draw(reading: Reading) {
+    let mut terminal = io::stderr();
+    let end = if reading.done_bytes == reading.total_bytes { "\n" } else { "" };
+    // A terminal that can't be written to is no reason to stop.
+    let _ = write!(terminal, "\r{}{end}", bar(&reading)).and_then(|()| terminal.flush());
+}
+
+/// `[#########···········]  45 %  of 12.3 MiB`
+fn bar(reading: &Reading) -> String {
+    const WIDTH: u64 = 40;
+    let Reading { done_bytes, total_bytes, .. } = *reading;
+    let part = |of: u64| {
+        let of = u128::from(of);
+        of.saturating_mul(u128::from(done_bytes)).checked_div(u128::from(total_bytes)).unwrap_or(of)
+    };
+    let full = usize::try_from(part(WIDTH)).unwrap_or_default();
+    let rest = usize::try_from(WIDTH).unwrap_or_default().saturating_sub(full);
+    let tenths = u128::from(total_bytes).saturating_mul(10) >> 20;
+    format!(
+        "[{}{}] {:3} %  of {}.{} MiB",
+        "#".repeat(full),
+        ".".repeat(rest),
+        part(100),
+        tenths / 10,
+        tenths % 10
+    )
+}
+
 /// Asks on the terminal.
 fn confirmed() -> Result<bool, Failure> {
     let failed = |error| Failure::new(STORAGE, format!("cannot ask on the terminal: {error}"));
@@ -151,4 +187,20 @@ fn print(report: &RefreshReport, format: Format) -> Result<(), Failure> {
     };
     writeln!(io::stdout(), "{text}")
         .map_err(|error| Failure::new(STORAGE, format!("cannot write to standard output: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_is_as_long_as_what_was_read() {
+        let bar =
+            |done_bytes, total_bytes| bar(&Reading { step: Step::Scan, done_bytes, total_bytes });
+        let (ten, ninety) = ("#".repeat(4), ".".repeat(36));
+        assert_eq!(bar(2 << 20, 20 << 20), format!("[{ten}{ninety}]  10 %  of 20.0 MiB"));
+        assert_eq!(bar(0, 1 << 19), format!("[{}]   0 %  of 0.5 MiB", ".".repeat(40)));
+        assert_eq!(bar(u64::MAX, u64::MAX).matches('#').count(), 40);
+        assert!(bar(0, 0).contains("100 %"), "nothing to read is all of it");
+    }
 }

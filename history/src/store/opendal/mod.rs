@@ -39,6 +39,7 @@ use tokio::sync::Mutex;
 
 use super::lines::{encode_alone, visit_lines};
 use super::{HistoryStore, Visit};
+use crate::codec::RecordLine;
 use crate::error::{Error, Written};
 use crate::record::HistoryRecord;
 
@@ -201,6 +202,21 @@ impl OpendalHistoryStore {
         Ok(objects)
     }
 
+    /// The first of `.damaged-1`, `.damaged-2` and so on that no object's name ends in.
+    async fn free_suffix(&self) -> Result<String, Error> {
+        let failed =
+            |source| Error::Read { location: self.location.clone(), action: "list", source };
+        let entries = self.operator.list(&self.folder).await.map_err(io_error).map_err(failed)?;
+        let mut number = 1_u32;
+        loop {
+            let suffix = format!(".damaged-{number}");
+            if !entries.iter().any(|entry| entry.path().ends_with(&suffix)) {
+                return Ok(suffix);
+            }
+            number = number.saturating_add(1);
+        }
+    }
+
     async fn get(&self, object: &Object) -> Result<Buffer, Error> {
         let failed = || self.failed(&object.path, "read");
         let bytes = match &self.local {
@@ -300,6 +316,52 @@ impl HistoryStore for OpendalHistoryStore {
             }
         }
         Ok(false)
+    }
+
+    async fn set_aside(&self) -> Result<String, Error> {
+        let Some(writer) = &self.writer else {
+            return Err(Error::ReadOnly { location: self.location() });
+        };
+        let mut writer = writer.lock().await;
+        let objects = self.list().await?;
+        if let Some(other) = objects.iter().find(|object| object.number >= writer.next) {
+            return Err(Error::Fenced { location: self.location_of(&other.path) });
+        }
+        let suffix = self.free_suffix().await?;
+        let mut readable = Vec::new();
+        let mut damaged = Vec::new();
+        for object in &objects {
+            let content = self.get(object).await?.to_bytes();
+            let aside = format!("{}{suffix}", object.path);
+            let failed = |source| Error::Write {
+                location: self.location_of(&aside),
+                written: Written::No,
+                source,
+            };
+            if self.create(&aside, &content).await.map_err(failed)? == Created::Exists {
+                return Err(Error::Fenced { location: self.location_of(&aside) });
+            }
+            let mut parse = |_: u64, record: &RecordLine<'_>| match record.to_record() {
+                Ok(_) => Ok(()),
+                Err(source) => {
+                    Err(Error::Damaged { location: self.location.clone(), line: 0, source })
+                }
+            };
+            match visit_lines(&*content, &self.location, &mut parse) {
+                Ok(()) => readable.push(object),
+                Err(_) => damaged.push(object),
+            }
+        }
+        // The damaged ones last: whatever is left after a crash is no whole history.
+        for object in readable.into_iter().chain(damaged) {
+            self.operator
+                .delete(&object.path)
+                .await
+                .map_err(io_error)
+                .map_err(self.failed(&object.path, "set aside"))?;
+        }
+        writer.unknown = false;
+        Ok(format!("{}*{suffix}", self.location))
     }
 
     fn location(&self) -> String {
