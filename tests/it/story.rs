@@ -36,6 +36,10 @@ impl<'s> Story<'s> {
         properties.set("database.include.list", format!("{database},{}", case::MARKER));
         for (key, value) in settings {
             properties.set(key, *value);
+            if *key == "holdfast.history.url" {
+                properties.remove("schema.history.internal");
+                properties.remove("schema.history.internal.file.filename");
+            }
         }
         let mut story = Self { server, database, files, properties, markers: 1, runs: 0 };
         let mut process = story.start(RunOptions::default());

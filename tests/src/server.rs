@@ -400,6 +400,20 @@ impl Server {
         row.into_iter().next().ok_or_else(|| Failure::new(format!("no row from: {sql}")))
     }
 
+    /// The first row of a query by the names of its columns; nothing without a row.
+    ///
+    /// # Errors
+    ///
+    /// The client's own message.
+    pub fn row(&self, sql: &str) -> Result<HashMap<String, String>> {
+        let text = self.client(&["--batch"], sql)?;
+        let mut lines = text.lines().map(|line| line.split('\t').map(unescape));
+        let (Some(names), Some(values)) = (lines.next(), lines.next()) else {
+            return Ok(HashMap::new());
+        };
+        Ok(names.zip(values).collect())
+    }
+
     fn client(&self, args: &[&str], input: &str) -> Result<String> {
         let mut command = self.client_command();
         command.args(args).arg("--default-character-set=utf8mb4");

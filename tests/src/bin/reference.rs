@@ -6,7 +6,8 @@
 //!
 //! Exit code 1 when Holdfast differs from Debezium, a golden came out differently, or a header is wrong.
 //! `--without-holdfast` regenerates only. Without an option, `takeover` is run too: each engine goes on with the other's
-//! offset and history, in files and in tables, and in the middle of a transaction.
+//! offset and history, in files and in tables, and in the middle of a transaction; and `refresh`: Debezium goes on after
+//! `holdfast refresh`, and what becomes of changes behind the head when the history is lost.
 
 use std::process::ExitCode;
 
@@ -14,7 +15,7 @@ use holdfast_tests::case::{Case, Kind};
 use holdfast_tests::engine::Engine;
 use holdfast_tests::server::{Flavour, Options, Server, shared};
 use holdfast_tests::takeover::Stores;
-use holdfast_tests::{Failure, Result, golden, paths, takeover};
+use holdfast_tests::{Failure, Result, golden, paths, refreshed, replica, takeover};
 
 /// Counts what was run.
 #[derive(Default)]
@@ -71,6 +72,13 @@ fn main() -> Result<ExitCode> {
     }
     if options.is_empty() && (names.is_empty() || names.iter().any(|name| name == "takeover")) {
         takeovers(&mut tally)?;
+    }
+    if options.is_empty() && (names.is_empty() || names.iter().any(|name| name == "refresh")) {
+        let pair = replica::shared()?;
+        tally.note("refresh: Debezium goes on", refreshed::debezium_goes_on(&pair));
+        drop(pair);
+        let server = shared(&Options::mysql())?;
+        tally.note("refresh: a lost history", refreshed::the_gap(&server));
     }
     println!("reference result: {} passed, {} failed", tally.passed, tally.failed);
     Ok(if tally.failed == 0 && tally.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
