@@ -8,6 +8,7 @@
 //! after it. Nothing of a group is visible before it is closed, and the ledger learns of a batch's groups when the batch
 //! is finished, all at once.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,6 +18,7 @@ use crate::ack::{AckGroup, GroupNumber, SharedLedger};
 use crate::identity::EventId;
 use crate::offset::{OffsetPoint, OffsetView};
 use crate::record::{ChangeRecord, RecordKind};
+use crate::transform::{Chain, RecordText};
 
 /// Where a record came from, as its identity needs it.
 #[derive(Debug, Clone, Copy)]
@@ -335,6 +337,10 @@ pub(crate) struct BatchBuilder {
     open_parts: u32,
     /// Where the open group's text begins, to take it back.
     open_bytes: usize,
+    /// What records go through; none where they stay as they are.
+    chain: Option<Box<Chain>>,
+    /// Why a record could not be transformed.
+    failure: Option<String>,
 }
 
 impl BatchBuilder {
@@ -351,7 +357,15 @@ impl BatchBuilder {
             buffers: Buffers::default(),
             open_parts: 0,
             open_bytes: 0,
+            chain: None,
+            failure: None,
         }
+    }
+
+    /// Has all records go through `chain`.
+    pub(crate) fn with_chain(mut self, chain: Option<Chain>) -> Self {
+        self.chain = chain.map(Box::new);
+        self
     }
 
     /// Appends one record to the open group. `write` appends JSON text: headers, which may be nothing and then stand
@@ -367,9 +381,33 @@ impl BatchBuilder {
             self.bytes.truncate(start);
             return Err(error);
         }
-        let headers_end = writer.headers_end.unwrap_or(start);
-        let key_end = writer.key_end.unwrap_or(headers_end);
+        let mut headers_end = writer.headers_end.unwrap_or(start);
+        let mut key_end = writer.key_end.unwrap_or(headers_end);
         let RecordHead { kind, topic, origin } = head;
+        let mut topic = Cow::Borrowed(topic);
+        if let Some(chain) = &mut self.chain {
+            let part = |range: Range<usize>| self.bytes.get(range).unwrap_or_default();
+            let text = RecordText {
+                topic: &topic,
+                headers: part(start..headers_end),
+                key: part(headers_end..key_end),
+                value: part(key_end..self.bytes.len()),
+                envelope: matches!(kind, RecordKind::Data(_)),
+            };
+            let draft = match chain.apply(text) {
+                Ok(draft) => draft,
+                Err(failure) => {
+                    self.failure.get_or_insert(failure);
+                    None
+                }
+            };
+            self.bytes.truncate(start);
+            let Some(draft) = draft else { return Ok(()) };
+            (headers_end, key_end) = draft.write(&mut self.bytes);
+            if *draft.topic != **topic {
+                topic = Cow::Owned(chain.topic(&draft.topic));
+            }
+        }
         self.entries.push(Entry {
             start,
             headers_end,
@@ -378,7 +416,7 @@ impl BatchBuilder {
             pos: origin.pos,
             ordinal: origin.ordinal,
             row: origin.row,
-            subject: self.shared.subject(topic, origin.table),
+            subject: self.shared.subject(&topic, origin.table),
             file: self.shared.file(origin.file),
             group: index_of(self.groups.len()),
             part: self.open_parts,
@@ -388,8 +426,17 @@ impl BatchBuilder {
         Ok(())
     }
 
+    /// Why a record could not be transformed, once. Its group was taken back.
+    pub(crate) const fn take_failure(&mut self) -> Option<String> {
+        self.failure.take()
+    }
+
     /// Closes the open group. A group without records is progress only.
     pub(crate) fn close_group(&mut self, offset_after: OffsetView<'_>) {
+        if self.failure.is_some() {
+            self.drop_group();
+            return;
+        }
         if self.open_parts == 0 {
             self.advance(offset_after);
             return;

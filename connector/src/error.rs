@@ -102,6 +102,16 @@ pub enum Error {
     /// A value could not be converted.
     #[error(transparent)]
     Convert(#[from] Box<ConvertFailed>),
+    /// A record could not be transformed.
+    #[error(
+        "{failure}, in {place}; leave such records out with a predicate, or correct the options of the transform"
+    )]
+    Transform {
+        /// Which transform, on which topic, and why.
+        failure: String,
+        /// File and position of the event, or the snapshot.
+        place: String,
+    },
     /// A change was logged as a statement, which says nothing of the rows.
     #[error(
         "{kind} on {table} was logged as a STATEMENT in {file} at {position}, so its rows are unknown; set \
@@ -348,6 +358,7 @@ impl Error {
             | Self::PartialImage { .. }
             | Self::Row(_)
             | Self::Convert(_)
+            | Self::Transform { .. }
             | Self::StatementChange { .. }
             | Self::UnknownXa { .. }
             | Self::Incident { .. } => ErrorClass::Data,

@@ -168,7 +168,8 @@ impl Source {
         };
         let incomplete = OffsetPoint { snapshot: Some(SnapshotKind::Initial), ..complete.clone() };
         let batch =
-            BatchBuilder::new(incomplete.clone(), lineage.name(), self.committer.ledger.clone());
+            BatchBuilder::new(incomplete.clone(), lineage.name(), self.committer.ledger.clone())
+                .with_chain(self.config.chain());
         Ok(SnapshotRun {
             position: position.clone(),
             file,
@@ -244,6 +245,7 @@ impl Source {
             let to = (&topic, &*schemas);
             schema_change_record(&mut run.batch, event, source, to, origin, now_ns())?;
             run.batch.close_group(run.incomplete.view());
+            run.check_transforms()?;
             if self.send_full(run).await.is_none() {
                 return Ok(None);
             }
@@ -365,7 +367,7 @@ impl Source {
             })?;
         let offset = if is_last { &run.complete } else { &run.incomplete };
         run.batch.close_group(offset.view());
-        Ok(())
+        run.check_transforms()
     }
 
     /// Gives out the batch when it is full.
@@ -387,6 +389,16 @@ impl Source {
                 None => Some(()),
             },
             None => Some(()),
+        }
+    }
+}
+
+impl SnapshotRun {
+    /// The failure of a transform, if there was one.
+    fn check_transforms(&mut self) -> Result<(), Error> {
+        match self.batch.take_failure() {
+            Some(failure) => Err(Error::Transform { failure, place: "the snapshot".to_owned() }),
+            None => Ok(()),
         }
     }
 }

@@ -29,6 +29,7 @@ mod stores;
 pub mod table_store;
 pub mod topic;
 mod transaction;
+mod transform;
 
 pub use ack::AckGroup;
 pub use batch::Batch;
@@ -43,3 +44,4 @@ pub use format::debezium_json::Op;
 pub use identity::EventId;
 pub use offset_store::OffsetStore;
 pub use record::{ChangeRecord, RecordKind};
+pub use transform::TransformConfig;

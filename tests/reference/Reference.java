@@ -1,6 +1,7 @@
 import io.debezium.engine.ChangeEvent;
 import io.debezium.engine.DebeziumEngine;
 import io.debezium.engine.Header;
+import io.debezium.engine.format.CloudEvents;
 import io.debezium.engine.format.Json;
 import io.debezium.engine.format.KeyValueHeaderChangeEventFormat;
 import io.debezium.engine.spi.OffsetCommitPolicy;
@@ -28,9 +29,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * failed; its error is on stderr.
  */
 public final class Reference {
-    /** Without a format of their own, headers are left out. */
-    private static final KeyValueHeaderChangeEventFormat<Json, Json, Json> FORMAT =
-        KeyValueHeaderChangeEventFormat.of(Json.class, Json.class, Json.class);
+    /** The converter of values that makes them CloudEvents. */
+    private static final String CLOUD_EVENTS = "io.debezium.converters.CloudEventsConverter";
 
     private final Map<String, String> arguments;
     private final BufferedWriter out;
@@ -64,7 +64,7 @@ public final class Reference {
         try (Reader in = Files.newBufferedReader(Path.of(arguments.get("--config")), StandardCharsets.UTF_8)) {
             properties.load(in);
         }
-        DebeziumEngine<ChangeEvent<String, String>> engine = DebeziumEngine.create(FORMAT)
+        DebeziumEngine<ChangeEvent<String, String>> engine = format(properties)
             .using(properties)
             .using(OffsetCommitPolicy.always())
             .notifying(this::batch)
@@ -104,6 +104,15 @@ public final class Reference {
         out.flush();
         closed.countDown();
         return failed ? 1 : 0;
+    }
+
+    /** Headers need a format of their own, else they are left out. */
+    private static DebeziumEngine.Builder<ChangeEvent<String, String>> format(Properties properties) {
+        if (CLOUD_EVENTS.equals(properties.getProperty("value.converter"))) {
+            return DebeziumEngine.create(
+                KeyValueHeaderChangeEventFormat.of(Json.class, CloudEvents.class, Json.class));
+        }
+        return DebeziumEngine.create(KeyValueHeaderChangeEventFormat.of(Json.class, Json.class, Json.class));
     }
 
     private void batch(List<ChangeEvent<String, String>> events,

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::engine::{Engine, Process, Properties, Record, RunOptions};
+use crate::engine::{Engine, PREFIX, Process, Properties, Record, RunOptions};
 use crate::expect::{Expectation, Leniency, Outcome};
 use crate::json::Json;
 use crate::server::{Flavour, Options, Server};
@@ -428,6 +428,7 @@ fn is_marker(record: &Record, id: i64) -> bool {
 fn is_of_marker(record: &Record) -> bool {
     record.source().text("db") == Some(MARKER)
         || record.value().text("databaseName") == Some(MARKER)
+        || record.topic() == format!("{PREFIX}.{MARKER}.marker")
 }
 
 /// The records without those of the marker and of its transactions.

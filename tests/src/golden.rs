@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::case::{self, Case, MARKER};
-use crate::engine::{Engine, Process, Record, RunOptions};
+use crate::engine::{Engine, PREFIX, Process, Record, RunOptions};
 use crate::json::{Difference, Json};
 use crate::normalise::{self, Golden};
 use crate::server::{Flavour, Server};
@@ -66,12 +66,27 @@ pub fn capture(case: &Case, server: &Server, engines: &[Engine]) -> Result<Vec<V
     for process in &mut processes {
         case::marker_row(process, 2)?;
         process.stop()?;
-        captured.push(case::records_of_case(process.records()));
+        let records = case::records_of_case(process.records());
+        captured.push(if case.field("heartbeats") == Some("first") {
+            with_first_heartbeat(records)?
+        } else {
+            records
+        });
     }
     for folder in folders {
         fs::remove_dir_all(folder)?;
     }
     Ok(captured)
+}
+
+/// Heartbeats come when their time has come: the first of them is put at the end, and the others are left out.
+fn with_first_heartbeat(records: Vec<Record>) -> Result<Vec<Record>> {
+    let (heartbeats, mut records): (Vec<_>, Vec<_>) = records
+        .into_iter()
+        .partition(|record| record.topic() == format!("__debezium-heartbeat.{PREFIX}"));
+    let first = heartbeats.into_iter().next();
+    records.push(first.ok_or_else(|| Failure::new("no heartbeat came"))?);
+    Ok(records)
 }
 
 /// The records of a run in the form of the case's `expected.jsonl`.

@@ -26,6 +26,10 @@ pub fn live(record: &mut Record) {
         sort_collections(value);
         return;
     }
+    if value.get("specversion").is_some() {
+        live_cloud_event(value);
+        return;
+    }
     clear_times(value);
     if let Some(source) = value.get_mut("source") {
         source.replace("version", Json::string("V"));
@@ -37,6 +41,17 @@ pub fn live(record: &mut Record) {
             names.sort_unstable();
             let names = names.join(",");
             source.replace("table", Json::String(names));
+        }
+    }
+}
+
+/// The attributes that stand for what [`live`] takes out of envelopes.
+fn live_cloud_event(event: &mut Json) {
+    event.replace("iodebeziumversion", Json::string("V"));
+    // Without attributes there is no telling a snapshot's records from others.
+    if event.text("iodebeziumsnapshot").is_none_or(|mark| mark != "false") {
+        for name in ["time", "iodebeziumtsms", "iodebeziumtsus", "iodebeziumtsns"] {
+            event.replace(name, Json::string("0"));
         }
     }
 }
@@ -87,12 +102,46 @@ impl Golden {
             return;
         }
         let Some(value) = record.part_mut("value") else { return };
+        if value.get("specversion").is_some() {
+            self.cloud_event(value);
+            return;
+        }
         if let Some(transaction) = value.get_mut("transaction") {
             self.transaction_id(transaction);
         }
         if let Some(source) = value.get_mut("source") {
             self.source(source);
         }
+    }
+
+    /// The attributes are those of the source block, as text.
+    fn cloud_event(&mut self, event: &mut Json) {
+        for name in ["time", "iodebeziumtsms", "iodebeziumtsus", "iodebeziumtsns"] {
+            event.replace(name, Json::string("0"));
+        }
+        for name in ["iodebeziumserverid", "iodebeziumthread"] {
+            if event.text(name).is_some_and(|id| id != "0") {
+                event.replace(name, Json::string("1"));
+            }
+        }
+        for name in ["iodebeziumgtid", "iodebeziumtxid"] {
+            if let Some(gtid) = event.text(name).map(|gtid| self.gtid(gtid)) {
+                event.replace(name, Json::String(gtid));
+            }
+        }
+        // `name:srv;file:binlog.000001;pos:4`
+        let id = event.text("id").map(str::to_owned).unwrap_or_default();
+        let Some((_, place)) = id.split_once(";file:") else { return };
+        let Some((file, position)) = place.split_once(";pos:") else { return };
+        let position = position.parse().unwrap_or_default();
+        if self.files.is_empty() {
+            self.base = position;
+        }
+        let number = index(&mut self.files, file);
+        let position = self.position(number, position);
+        event.replace("iodebeziumfile", Json::String(format!("F{number}")));
+        event.replace("iodebeziumpos", Json::String(position.to_string()));
+        event.replace("id", Json::String(format!("name:{PREFIX};file:F{number};pos:{position}")));
     }
 
     fn source(&mut self, source: &mut Json) {

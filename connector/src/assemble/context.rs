@@ -75,8 +75,8 @@ impl TableContext {
     }
 
     pub(super) fn unchanged(&self, row: &Row<'_>) -> bool {
-        self.converter
-            .value_columns()
-            .all(|column| row.before.get_ref(column.index()) == row.after.get_ref(column.index()))
+        self.converter.value_columns().all(|column| {
+            column.is_same(row.before.get_ref(column.index()), row.after.get_ref(column.index()))
+        })
     }
 }

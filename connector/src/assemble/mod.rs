@@ -150,7 +150,8 @@ impl Assembler {
         let server_id = offset.server_id;
         let birth = offset.birth.map(|birth| (Arc::clone(&offset.restart.unit.file), birth));
         Self {
-            batch: BatchBuilder::new(offset, Arc::clone(&lineage_name), ledger),
+            batch: BatchBuilder::new(offset, Arc::clone(&lineage_name), ledger)
+                .with_chain(config.chain()),
             batch_limit: usize::MAX,
             ready: VecDeque::new(),
             resolved: HashMap::new(),
@@ -200,6 +201,10 @@ impl Assembler {
         } else {
             self.dispatch(event, now_ns)?
         };
+        if let Some(failure) = self.batch.take_failure() {
+            let place = format!("{} at {}", event.file, event.position);
+            return Err(Error::Transform { failure, place });
+        }
         // A format description is sent again at each connection, with the time at which its file was made.
         let is_of_now = !event.header.is_artificial()
             && event.header.event_type != EventType::FormatDescription;

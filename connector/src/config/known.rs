@@ -184,6 +184,11 @@ pub(crate) fn nearest(name: &str) -> (&'static str, bool) {
     (best, edit_distance(name, best) <= 2.max(name.chars().count() / 4))
 }
 
+/// The nearest of some names.
+pub(crate) fn nearest_of(name: &str, names: &[&'static str]) -> &'static str {
+    names.iter().min_by_key(|known| edit_distance(name, known)).copied().unwrap_or_default()
+}
+
 /// What a name of an earlier Debezium is called today.
 pub(crate) fn renamed(name: &str) -> Option<&'static str> {
     RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
@@ -261,12 +266,8 @@ const INCREMENTAL: &str = "incremental snapshots are not there yet";
 const SIGNALS: &str = "signals and incremental snapshots are not there yet; remove it";
 const NO_KAFKA: &str = "the stores there are: a file (FileSchemaHistory, FileOffsetBackingStore), a table (JdbcSchemaHistory, JdbcOffsetBackingStore), memory, and object storage (holdfast.history.url, holdfast.offsets.url)";
 const OWN_SQL: &str = "the statements of the store are fixed; give the table Debezium's columns";
-const SCHEMAS_ONLY: &str =
-    "it shows in schemas only; refused where those are written (`schemas.enable`)";
 const LINEAGE: &str = "OpenLineage events are not sent";
 const CLIENT: &str = "there is no Kafka client here";
-const MASKS: &str =
-    "masking and truncating columns is not there yet; exclude the columns with column.exclude.list";
 
 /// Values of `snapshot.mode`; the orders of these lists are those of Debezium's messages.
 pub(crate) const SNAPSHOT_MODES: &[&str] = &[
@@ -339,9 +340,9 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Filters, "column.include.list", Regexes, None, Yes, "columns (`db.table.column`) to keep in `before` and `after`"),
     key(G::Filters, "column.exclude.list", Regexes, None, Yes, "columns to leave out"),
     key(G::Filters, "table.ignore.builtin", Bool, Some("true"), Yes, "never capture the server's own databases"),
-    key(G::Filters, "column.mask.hash.*.with.salt.*", Regexes, None, NotYet(&[""], MASKS), "replace strings by a salted digest"),
-    key(G::Filters, "column.mask.with.*.chars", Regexes, None, NotYet(&[""], MASKS), "replace strings by asterisks"),
-    key(G::Filters, "column.truncate.to.*.chars", Regexes, None, NotYet(&[""], MASKS), "cut strings and bytes"),
+    key(G::Filters, "column.mask.hash.*.with.salt.*", Regexes, None, Yes, "replace strings by a salted digest"),
+    key(G::Filters, "column.mask.with.*.chars", Regexes, None, Yes, "replace strings by asterisks"),
+    key(G::Filters, "column.truncate.to.*.chars", Regexes, None, Yes, "cut strings and bytes"),
     key(G::Filters, "guardrail.collections.max", Int(NonNegative), Some("0"), Yes, "most tables that may be captured, 0 for no limit"),
     key(G::Filters, "guardrail.collections.limit.action", Choice(&["warn", "fail"], None), Some("warn"), Yes, "what happens above that limit"),
 
@@ -371,9 +372,9 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Values, "binary.handling.mode", Text, Some("bytes"), Yes, "bytes, base64, base64-url-safe or hex; anything else is bytes, as in Debezium"),
     key(G::Values, "event.converting.failure.handling.mode", Choice(&["warn", "fail", "skip"], None), Some("warn"), Yes, "what happens with a value that cannot be converted"),
     key(G::Values, "unavailable.value.placeholder", Text, Some("__debezium_unavailable_value"), NoEffect("these connectors never write it"), "stands for a value that is not known"),
-    key(G::Values, "column.propagate.source.type", Regexes, None, NoEffect(SCHEMAS_ONLY), "columns whose schema names the source type"),
-    key(G::Values, "datatype.propagate.source.type", Regexes, None, NoEffect(SCHEMAS_ONLY), "types whose schema names the source type"),
-    key(G::Values, "converters", Text, None, NotYet(&[""], "Java converters cannot be loaded"), "custom converters"),
+    key(G::Values, "column.propagate.source.type", Regexes, None, Yes, "columns whose schema names the source type"),
+    key(G::Values, "datatype.propagate.source.type", Regexes, None, Yes, "types whose schema names the source type"),
+    key(G::Values, "converters", List, None, Yes, "names of converters; each has `<name>.type`, a class of `io.debezium.connector.binlog.converters` (TinyIntOneToBooleanConverter, JdbcSinkDataTypesConverter, ZeroDateFallbackConverter), and its options `<name>.*`"),
     key(G::Values, "post.processors", Text, None, NotYet(&[""], "Java post processors cannot be loaded"), "post processors"),
 
     // Events.
@@ -517,16 +518,18 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Engine, "value.converter.replace.null.with.default", Bool, Some("true"), Yes, "the same"),
     key(G::Engine, "key.converter.replace.null.with.default", Bool, Some("true"), NotYet(&["true"], "keys follow the default"), "the same, for keys"),
     key(G::Engine, "key.converter", Class, Some("org.apache.kafka.connect.json.JsonConverter"), NotYet(&["org.apache.kafka.connect.json.JsonConverter"], "only JSON is written"), "format of keys"),
-    key(G::Engine, "value.converter", Class, Some("org.apache.kafka.connect.json.JsonConverter"), NotYet(&["org.apache.kafka.connect.json.JsonConverter"], "only JSON is written"), "format of values"),
+    key(G::Engine, "value.converter", Class, Some("org.apache.kafka.connect.json.JsonConverter"), NotYet(&["org.apache.kafka.connect.json.JsonConverter", "io.debezium.converters.CloudEventsConverter"], "values are JSON or, with io.debezium.converters.CloudEventsConverter, CloudEvents in JSON"), "format of values: JSON, or CloudEvents in JSON with `io.debezium.converters.CloudEventsConverter` (options `extension.attributes.enable`, `json.schemas.enable`)"),
+    key(G::Engine, "value.converter.json.schemas.enable", Bool, Some("false"), Yes, "CloudEvents: write the schema with the data"),
+    key(G::Engine, "value.converter.extension.attributes.enable", Bool, Some("true"), Yes, "CloudEvents: write the operation, the source block and the transaction as attributes"),
     key(G::Engine, "header.converter", Class, None, NoEffect("headers are written as JSON"), "format of headers"),
     key(G::Engine, "converter.*", Text, None, NoEffect("JSON needs no further settings"), "converter settings"),
     key(G::Engine, "key.converter.*", Text, None, NoEffect("JSON needs no further settings"), "converter settings"),
     key(G::Engine, "value.converter.*", Text, None, NoEffect("JSON needs no further settings"), "converter settings"),
     key(G::Engine, "header.converter.*", Text, None, NoEffect("JSON needs no further settings"), "converter settings"),
-    key(G::Engine, "transforms", Text, None, NotYet(&[""], "transformations are Java classes; do them in what reads the records"), "transformations"),
-    key(G::Engine, "transforms.*", Text, None, NoEffect("there are no transformations"), "their settings"),
-    key(G::Engine, "predicates", Text, None, NoEffect("there are no transformations"), "conditions of transformations"),
-    key(G::Engine, "predicates.*", Text, None, NoEffect("there are no transformations"), "their settings"),
+    key(G::Engine, "transforms", List, None, Yes, "names of transforms, in order; each has `transforms.<name>.type`: `io.debezium.transforms.ExtractNewRecordState`, `…ByLogicalTableRouter`, `…outbox.EventRouter`, `org.apache.kafka.connect.transforms.Filter` or `…RegexRouter`"),
+    key(G::Engine, "transforms.*", Text, None, Yes, "their options, and `predicate` and `negate`"),
+    key(G::Engine, "predicates", List, None, Yes, "names of predicates; each has `predicates.<name>.type`: `TopicNameMatches`, `RecordIsTombstone` or `HasHeaderKey` of `org.apache.kafka.connect.transforms.predicates`"),
+    key(G::Engine, "predicates.*", Text, None, Yes, "their options"),
     key(G::Engine, "record.processing.order", Text, Some("ORDERED"), NoEffect("records keep their order"), "order of processing"),
     key(G::Engine, "record.processing.*", Text, None, NoEffect("records are written by one task"), "threads of the engine"),
     key(G::Engine, "task.management.timeout.ms", Long(Any), Some("180000"), NoEffect("there are no tasks"), "limit for starting tasks"),

@@ -4,6 +4,7 @@
 //! engine takes. Nothing reads the file or the environment later. `docs/configuration.md` lists every property.
 
 mod check;
+mod columns;
 mod error;
 mod jdbc;
 mod known;
@@ -13,6 +14,7 @@ mod properties;
 mod table;
 #[cfg(test)]
 mod tests;
+mod transforms;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,6 +26,7 @@ use holdfast_history::ddl;
 use holdfast_history::store::ObjectUrl;
 
 pub use check::SkippedOperations;
+pub use columns::ColumnRules;
 pub use error::{ConfigError, ConfigErrors, Note};
 pub use modes::{
     ConfiguredSnapshot, GuardrailAction, LockingMode, OnMismatch, SnapshotMode, SslMode,
@@ -38,6 +41,7 @@ use crate::filter::{
 };
 use crate::table_store::TableLocation;
 use crate::topic::{NameAdjustment, TopicKeyField, TopicNaming, TopicRegex, TopicStrategy};
+use crate::transform::{Chain, TransformConfig, WithSchemas};
 use known::{Kind, Support};
 
 /// The bound on waiting bytes where `max.queue.size.in.bytes` is 0.
@@ -79,6 +83,8 @@ pub struct Config {
     pub tables: TableFilter,
     /// Which columns appear in `before` and `after`.
     pub columns: ColumnFilter,
+    /// What is set for single columns: masks and the like, converters.
+    pub column_rules: ColumnRules,
     /// `message.key.columns`.
     pub key_columns: KeyColumns,
     /// `guardrail.collections.max` and its action; `None` for no limit.
@@ -93,6 +99,8 @@ pub struct Config {
     pub conversion: ConversionOptions,
     /// Which records are written.
     pub events: EventConfig,
+    /// What is done with finished records.
+    pub transforms: TransformConfig,
     /// Transactions of which sources count.
     pub gtids: GtidConfig,
     /// What is read at start.
@@ -297,6 +305,14 @@ impl Config {
         self.connector == Flavor::MariaDb
     }
 
+    /// What finished records go through.
+    pub(crate) fn chain(&self) -> Option<Chain> {
+        let EventConfig { key_schemas, value_schemas, header_schemas, .. } = self.events;
+        let schemas =
+            WithSchemas { key: key_schemas, value: value_schemas, header: header_schemas };
+        Chain::new(&self.transforms, schemas)
+    }
+
     /// Whose syntax the server's statements follow.
     pub(crate) fn ddl_flavor(&self) -> ddl::Flavor {
         match self.connector {
@@ -319,7 +335,6 @@ impl Config {
         let mut checked = Checked::new(properties);
         checked.check_properties();
         checked.check_pairs();
-        checked.check_schemas();
         let config = checked.config(base_dir);
         if checked.errors.is_empty() {
             Ok((config, checked.notes))
@@ -389,6 +404,9 @@ impl<'a> Checked<'a> {
         let properties = self.properties;
         for property in properties.iter() {
             let name = property.key.as_str();
+            if self.is_converter_option(name) {
+                continue;
+            }
             let Some(key) = known::find(name) else {
                 let hint = Some(hint(name));
                 self.errors.push(ConfigError::Unknown {
@@ -601,6 +619,7 @@ impl<'a> Checked<'a> {
                     self.list("column.exclude.list"),
                 ),
             },
+            column_rules: self.column_rules(),
             key_columns: self
                 .filled("message.key.columns")
                 .and_then(|text| KeyColumns::parse(text).ok())
@@ -619,6 +638,7 @@ impl<'a> Checked<'a> {
                 .unwrap_or_default(),
             conversion: self.conversion(),
             events: self.events(),
+            transforms: self.transforms(),
             gtids: GtidConfig {
                 sources: Selection::new(
                     self.list("gtid.source.includes"),
@@ -741,21 +761,6 @@ impl<'a> Checked<'a> {
         }
     }
 
-    /// Parameters of schemas that are not there yet are refused where schemas are written.
-    fn check_schemas(&mut self) {
-        if !["key", "value", "header"]
-            .iter()
-            .any(|part| self.schemas(&format!("{part}.converter.schemas.enable")))
-        {
-            return;
-        }
-        for property in ["column.propagate.source.type", "datatype.propagate.source.type"] {
-            if self.filled(property).is_some() {
-                self.unsupported(property, "the source type is not written into schemas yet");
-            }
-        }
-    }
-
     fn failure(&self, name: &str) -> FailureMode {
         self.parsed(name, modes::failure).unwrap_or(FailureMode::Fail)
     }
@@ -772,7 +777,11 @@ impl<'a> Checked<'a> {
             skip_unchanged: self.bool("skip.messages.without.change"),
             transaction_metadata: self.bool("provide.transaction.metadata"),
             key_schemas: self.schemas("key.converter.schemas.enable"),
-            value_schemas: self.schemas("value.converter.schemas.enable"),
+            value_schemas: if self.has_cloud_events() {
+                self.bool("value.converter.json.schemas.enable")
+            } else {
+                self.schemas("value.converter.schemas.enable")
+            },
             header_schemas: self.schemas("header.converter.schemas.enable"),
             context_headers: self.bool("extended.headers.enabled"),
             heartbeat_interval: Some(self.millis("heartbeat.interval.ms"))

@@ -22,7 +22,11 @@ impl Config {
             .key_columns
             .of_table(&table.id, names())
             .unwrap_or_else(|| ColumnSelection::all(table).key);
-        ColumnSelection { value, key }
+        let settings = (0..)
+            .zip(&table.columns)
+            .filter_map(|(index, column)| Some((index, self.column_rules.of(&table.id, column)?)))
+            .collect();
+        ColumnSelection { value, key, settings }
     }
 
     /// Whether the schema history holds the definition of `table` (`schema.history.internal.store.only.captured.*`).
@@ -46,7 +50,7 @@ impl Config {
 mod tests {
     use std::path::Path;
 
-    use holdfast_history::schema::{Column, DefaultValue, JdbcType};
+    use holdfast_history::schema::{Column, JdbcType};
 
     use super::*;
     use crate::config::Properties;
@@ -66,20 +70,7 @@ mod tests {
     }
 
     fn table() -> Table {
-        let column = |name: &str| Column {
-            name: name.to_owned(),
-            type_name: "INT".to_owned(),
-            jdbc_type: JdbcType::INTEGER,
-            length: None,
-            scale: None,
-            charset: None,
-            optional: true,
-            auto_incremented: false,
-            generated: false,
-            default: DefaultValue::Absent,
-            comment: None,
-            enum_values: Vec::new(),
-        };
+        let column = |name: &str| Column::new(name, "INT", JdbcType::INTEGER);
         Table {
             id: TableId::new("gold", "t1"),
             columns: ["id", "a-b", "num"].map(column).into(),
@@ -99,7 +90,11 @@ mod tests {
             ("message.key.columns", "gold.t1:num,id", &[0, 1, 2], &[2, 0]),
             ("message.key.columns", "gold.t2:num", &[0, 1, 2], &[0]),
         ] {
-            let expected = ColumnSelection { value: images.to_vec(), key: keys.to_vec() };
+            let expected = ColumnSelection {
+                value: images.to_vec(),
+                key: keys.to_vec(),
+                ..ColumnSelection::default()
+            };
             assert_eq!(config(key, value).column_selection(&table()), expected, "{key}={value}");
         }
     }

@@ -456,11 +456,7 @@ fn what_would_change_the_outcome_and_is_not_there_is_refused() {
         ("signal.data.collection", "gold.signals"),
         ("signal.enabled.channels", "source,kafka"),
         ("notification.enabled.channels", "log"),
-        ("transforms", "unwrap"),
-        ("converters", "b"),
         ("database.ssl.truststore", "trust.jks"),
-        ("column.mask.with.5.chars", "gold.t.a"),
-        ("column.mask.hash.v2.SHA-256.with.salt.x", "gold.t.a"),
         ("schema.history.internal", "io.debezium.storage.kafka.history.KafkaSchemaHistory"),
         ("schema.history.internal.kafka.topic", "t"),
         ("offset.storage", "org.apache.kafka.connect.storage.KafkaOffsetBackingStore"),
@@ -493,10 +489,6 @@ fn schemas_are_written_where_the_nearest_setting_says_so() {
     ] {
         assert_eq!(schemas(&properties), expected, "{properties:?}");
     }
-    let propagated = ("column.propagate.source.type", ".*");
-    let errors = errors(&[("schemas.enable", "true"), propagated]);
-    assert!(matches!(errors.of(propagated.0).next(), Some(ConfigError::Unsupported { .. })));
-    config(&[propagated]);
 }
 
 #[test]

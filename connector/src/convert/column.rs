@@ -2,14 +2,16 @@
 
 use holdfast_binlog::Value;
 use holdfast_binlog::value::Compressed;
-use holdfast_history::schema::{Column, ColumnType};
+use holdfast_history::schema::{Column, ColumnType, DefaultValue};
 
 use super::datum::{Datum, Logical};
 use super::error::{ConvertError, ConvertFailure, Warning};
-use super::options::ConversionOptions;
+use super::mapping::{ColumnCast, ColumnSettings, Mapped, zero_date};
+use super::options::{ConversionOptions, TimePrecisionMode};
 use super::plan::Plan;
 use super::schema::FieldSchema;
 use super::{Origin, default};
+use std::borrow::Cow;
 
 /// Bytes that a compressed value may have in the end: what a packet of the server can hold.
 const MAX_VALUE_BYTES: usize = 1 << 30;
@@ -24,8 +26,8 @@ pub struct ColumnConverter {
     plan: Plan,
     /// The column's default, converted.
     default: Option<Rendered>,
-    /// What stands for NULL in a column that has no NULL: the default, else the type's own.
-    fallback: Rendered,
+    /// What NULL is in a record.
+    null: Datum<'static>,
     /// What NULL is printed as.
     null_json: Vec<u8>,
     schema: FieldSchema,
@@ -40,15 +42,40 @@ impl ColumnConverter {
         options: &ConversionOptions,
         warnings: &mut Vec<Warning>,
     ) -> Self {
-        let plan = Plan::new(column, options, warnings);
-        let default = default::convert(&plan, column).unwrap_or_else(|_| {
+        Self::with_settings(index, column, options, &ColumnSettings::default(), warnings)
+    }
+
+    /// As [`Self::new`], with what is set for the column beside its type and the modes.
+    pub(crate) fn with_settings(
+        index: usize,
+        column: &Column,
+        options: &ConversionOptions,
+        settings: &ColumnSettings,
+        warnings: &mut Vec<Warning>,
+    ) -> Self {
+        let Settled { plan, column, options, zero } =
+            Settled::new(column, options, settings, warnings);
+        let (column, options) = (&*column, &*options);
+        let mut default = default::convert(&plan, column).unwrap_or_else(|_| {
             let (column, type_name) = (column.name.clone(), column.type_name.clone());
             warnings.push(Warning::UnusableDefault { column, type_name });
             None
         });
-        let fallback = default.clone().unwrap_or_else(|| plan.fallback());
+        let mut fallback = default.clone().unwrap_or_else(|| plan.fallback());
+        if let Plan::Mapped(mapped) = &plan {
+            fallback = fallback.cast(mapped);
+            default = default.map(|default| default.cast(mapped));
+        }
+        if let Some(zero) = &zero {
+            fallback = zero.clone();
+            default = default.map(|_| zero.clone());
+        }
+        let null = match &zero {
+            None if column.optional => Datum::Null,
+            Some(_) | None => fallback.datum.clone(),
+        };
         let null_json = match &default {
-            _ if !column.optional => fallback.json.clone(),
+            _ if !column.optional || zero.is_some() => fallback.json.clone(),
             Some(default) if options.replace_null_with_default => default.json.clone(),
             _ => b"null".to_vec(),
         };
@@ -56,6 +83,7 @@ impl ColumnConverter {
             &plan,
             column,
             options,
+            settings.rule.as_ref(),
             default.as_ref().map(|default| default.json.clone()),
         );
         Self {
@@ -65,7 +93,7 @@ impl ColumnConverter {
             optional: column.optional,
             plan,
             default,
-            fallback,
+            null,
             null_json,
             schema,
         }
@@ -114,19 +142,26 @@ impl ColumnConverter {
     ) -> Result<Datum<'v>, ConvertError> {
         if let Value::Compressed(compressed) = value {
             let plain = self.decompressed(*compressed)?;
-            let datum = match self.plan.apply(&Value::Bytes(&plain), origin) {
-                Ok(Some(logical)) => logical.into_datum().map(Datum::into_owned),
-                Ok(None) => Ok(Datum::Null),
-                Err(failure) => Err(failure),
-            };
-            return datum.map_err(|failure| self.error(failure));
+            let datum = self.datum(&Value::Bytes(&plain), origin)?;
+            return Ok(datum.map_or_else(|| self.null.clone(), Datum::into_owned));
         }
-        match self.plan.apply(value, origin) {
-            Ok(Some(logical)) => logical.into_datum().map_err(|failure| self.error(failure)),
-            Ok(None) if self.optional => Ok(Datum::Null),
-            Ok(None) => Ok(self.fallback.datum.clone()),
-            Err(failure) => Err(self.error(failure)),
-        }
+        Ok(self.datum(value, origin)?.unwrap_or_else(|| self.null.clone()))
+    }
+
+    /// Converts a value; none for NULL and what counts as NULL.
+    fn datum<'v>(
+        &'v self,
+        value: &Value<'v>,
+        origin: Origin,
+    ) -> Result<Option<Datum<'v>>, ConvertError> {
+        let datum = if let Plan::Mapped(mapped) = &self.plan {
+            mapped.apply(value, origin)
+        } else {
+            self.plan
+                .apply(value, origin)
+                .and_then(|logical| logical.map(Logical::into_datum).transpose())
+        };
+        datum.map_err(|failure| self.error(failure))
     }
 
     /// Appends a value as JSON. A NULL is printed as the column's default, if it has one and the options say so.
@@ -148,6 +183,13 @@ impl ColumnConverter {
         if self.plan.write_common(value, origin, out) {
             return Ok(());
         }
+        if let Plan::Mapped(_) = &self.plan {
+            match self.datum(value, origin)? {
+                Some(datum) => datum.write_json(out),
+                None => out.extend_from_slice(&self.null_json),
+            }
+            return Ok(());
+        }
         let start = out.len();
         let written = match self.plan.apply(value, origin) {
             Ok(Some(logical)) => logical.write_json(out),
@@ -161,6 +203,23 @@ impl ColumnConverter {
             out.truncate(start);
             self.error(failure)
         })
+    }
+
+    /// Whether two values of a row that was updated are the same in its records.
+    pub(crate) fn is_same(&self, before: Option<&Value<'_>>, after: Option<&Value<'_>>) -> bool {
+        if before == after {
+            return true;
+        }
+        if !matches!(self.plan, Plan::Mapped(_)) {
+            return false;
+        }
+        let printed = |value: Option<&Value<'_>>| {
+            let mut json = Vec::new();
+            self.write_json(value.unwrap_or(&Value::Null), Origin::Stream, &mut json).ok()?;
+            Some(json)
+        };
+        let before = printed(before);
+        before.is_some() && before == printed(after)
     }
 
     #[cold]
@@ -187,6 +246,62 @@ impl ColumnConverter {
     }
 }
 
+/// A column's plan, and what its settings make of the rest.
+struct Settled<'c> {
+    plan: Plan,
+    column: Cow<'c, Column>,
+    options: Cow<'c, ConversionOptions>,
+    /// What stands for a zero date, and for NULL.
+    zero: Option<Rendered>,
+}
+
+impl<'c> Settled<'c> {
+    fn new(
+        column: &'c Column,
+        options: &'c ConversionOptions,
+        settings: &ColumnSettings,
+        warnings: &mut Vec<Warning>,
+    ) -> Self {
+        let mut settled = Self {
+            plan: Plan::Unknown,
+            column: Cow::Borrowed(column),
+            options: Cow::Borrowed(options),
+            zero: None,
+        };
+        if let Some(ColumnCast::ZeroDate(fallback)) = settings.converter {
+            let options = settled.options.to_mut();
+            options.time_adjuster = false;
+            options.time_precision = TimePrecisionMode::AdaptiveTimeMicroseconds;
+            settled.plan = Plan::new(column, &settled.options, warnings);
+            if let Plan::Timestamp { digits } = &mut settled.plan {
+                *digits = None;
+            }
+            let value = fallback.and_then(|micros| zero_date(&settled.plan, micros));
+            settled.zero = value.and_then(|value| Rendered::of(value).ok());
+            if settled.zero.is_none() {
+                let column = settled.column.to_mut();
+                column.optional = true;
+                column.default = DefaultValue::Absent;
+            }
+        } else {
+            settled.plan = Plan::new(column, options, warnings);
+            let is_real =
+                matches!(settings.converter, Some(ColumnCast::Double | ColumnCast::Float));
+            // A converter is given what the server has.
+            if is_real && matches!(settled.plan, Plan::DoubleAsFloat) {
+                settled.plan = Plan::Double;
+            } else if is_real && matches!(settled.plan, Plan::FloatAsDouble) {
+                settled.plan = Plan::Float;
+            }
+        }
+        let rule = settings.rule.as_ref();
+        if let Some(mapped) = Mapped::new(&settled.plan, column, settings.converter, rule) {
+            settled.plan = Plan::Mapped(Box::new(mapped));
+        }
+        settled
+    }
+}
+
 /// A value in both of its forms, made while planning.
 #[derive(Debug, Clone)]
 pub(super) struct Rendered {
@@ -199,5 +314,13 @@ impl Rendered {
         let mut json = Vec::new();
         value.write_json(&mut json)?;
         Ok(Self { datum: value.into_datum()?.into_owned(), json })
+    }
+
+    /// What the column's converter makes of it.
+    fn cast(self, mapped: &Mapped) -> Self {
+        let datum = mapped.cast(self.datum);
+        let mut json = Vec::new();
+        datum.write_json(&mut json);
+        Self { datum, json }
     }
 }

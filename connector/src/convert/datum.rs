@@ -76,6 +76,43 @@ impl Datum<'_> {
     }
 }
 
+impl Datum<'_> {
+    /// Appends the value as JSON.
+    pub(super) fn write_json(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Null => token::write_null(out),
+            Self::Bool(value) => token::write_bool(*value, out),
+            Self::Int(value) => token::write_i64(*value, out),
+            Self::Float(value) => token::write_f32(*value, out),
+            Self::Double(value) => token::write_f64(*value, out),
+            Self::Text(text) => token::write_string(text, out),
+            Self::Bytes(bytes) => token::write_base64(bytes, out),
+            Self::Decimal(number) => token::write_base64(number.unscaled_be(), out),
+            Self::Point { x, y, wkb, srid } => {
+                out.extend_from_slice(b"{\"x\":");
+                token::write_f64(*x, out);
+                out.extend_from_slice(b",\"y\":");
+                token::write_f64(*y, out);
+                out.push(b',');
+                geometry::Shape { wkb, srid: *srid }.write_members(out);
+                out.push(b'}');
+            }
+            Self::Geometry { wkb, srid } => {
+                out.push(b'{');
+                geometry::Shape { wkb, srid: *srid }.write_members(out);
+                out.push(b'}');
+            }
+            Self::FloatArray(items) => {
+                for (number, item) in items.iter().enumerate() {
+                    out.push(if number == 0 { b'[' } else { b',' });
+                    token::write_f32(*item, out);
+                }
+                out.extend_from_slice(if items.is_empty() { b"[]" } else { b"]" });
+            }
+        }
+    }
+}
+
 /// A decimal number: an unscaled integer and the number of its digits that follow the point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecimalDatum {
@@ -324,10 +361,10 @@ impl<'a> Logical<'a> {
                 }
             }
             Self::Inet4(bytes) => {
-                out.extend_from_slice(std::net::Ipv4Addr::from(bytes).to_string().as_bytes())
+                print(std::net::Ipv4Addr::from(bytes), out);
             }
             Self::Inet6(bytes) => {
-                out.extend_from_slice(std::net::Ipv6Addr::from(bytes).to_string().as_bytes())
+                print(std::net::Ipv6Addr::from(bytes), out);
             }
             Self::Bytes(bytes, length, mode) => {
                 let start = out.len();
@@ -354,6 +391,12 @@ impl<'a> Logical<'a> {
         }
         Ok(())
     }
+}
+
+fn print(value: impl std::fmt::Display, out: &mut Vec<u8>) {
+    use std::io::Write as _;
+    // Writing to a Vec does not fail.
+    let _ = write!(out, "{value}");
 }
 
 fn write_bytes(bytes: &[u8], mode: BinaryMode, out: &mut Vec<u8>) {

@@ -84,7 +84,7 @@ pub(super) fn convert(plan: &Plan, column: &Column) -> Result<Option<Rendered>, 
             Some(((1970, 1, 1), 0)) | None => Logical::Zoned(Moment::EPOCH, None),
             Some(((year, month, day), micros)) => {
                 let day = Day::new(year, month, day).ok_or(ConvertFailure::InvalidDate)?;
-                Logical::Zoned(Moment::new(day, micros), Some(*digits))
+                Logical::Zoned(Moment::new(day, micros), *digits)
             }
         },
         Plan::Time(unit) => {
@@ -94,6 +94,7 @@ pub(super) fn convert(plan: &Plan, column: &Column) -> Result<Option<Rendered>, 
                 *unit,
             )?
         }
+        Plan::Mapped(mapped) => return convert(&mapped.inner, column),
         Plan::Json
         | Plan::Point
         | Plan::Geometry

@@ -11,10 +11,12 @@ mod charset_tables;
 mod column;
 mod datum;
 mod default;
+mod digest;
 mod enum_set;
 mod error;
 mod geometry;
 mod json;
+mod mapping;
 mod numeric;
 mod options;
 mod plan;
@@ -28,13 +30,15 @@ pub(crate) mod tests;
 
 pub use column::ColumnConverter;
 pub use datum::{Datum, DecimalDatum};
+pub(crate) use digest::{ALGORITHMS, Algorithm, Hash, HashedForm};
 pub use error::{ConvertError, ConvertFailure, Warning};
+pub(crate) use mapping::{ColumnCast, ColumnRule, ColumnSettings};
 pub use options::{
     BigintUnsignedMode, BinaryMode, ConversionOptions, DecimalMode, FailureMode, TimePrecisionMode,
 };
 pub use schema::{FieldSchema, FieldType};
 pub use table::{ColumnSelection, FieldNaming, TableConverter};
-pub(crate) use temporal::Moment;
+pub(crate) use temporal::{Moment, parse_datetime};
 pub(crate) use text::Charset;
 
 /// Where a value comes from.

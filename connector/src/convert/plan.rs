@@ -7,6 +7,7 @@ use super::column::Rendered;
 use super::datum::Logical;
 use super::enum_set::Labels;
 use super::error::{ConvertFailure, Warning};
+use super::mapping::Mapped;
 use super::options::{
     BigintUnsignedMode, BinaryMode, ConversionOptions, DecimalMode, FailureMode, TimePrecisionMode,
 };
@@ -53,8 +54,9 @@ pub(super) enum Plan {
         calendar: Calendar,
         unit: Unit,
     },
+    /// Fraction digits while streaming; none for as many as needed.
     Timestamp {
-        digits: u8,
+        digits: Option<u8>,
     },
     Year,
     Enum(Labels),
@@ -66,6 +68,8 @@ pub(super) enum Plan {
     Uuid,
     Inet4,
     Inet6,
+    /// A plan whose values are changed afterwards.
+    Mapped(Box<Mapped>),
     /// A type that this version does not know; it converts nothing.
     Unknown,
 }
@@ -125,7 +129,7 @@ impl Plan {
                 Self::DateTime { calendar, unit: Unit::of_datetime(options.time_precision, length) }
             }
             ColumnType::Timestamp => {
-                Self::Timestamp { digits: u8::try_from(length).unwrap_or(0).min(6) }
+                Self::Timestamp { digits: Some(u8::try_from(length).unwrap_or(0).min(6)) }
             }
             ColumnType::Year => Self::Year,
             ColumnType::Enum => Self::Enum(Labels::new(column)),
@@ -202,7 +206,7 @@ impl Plan {
                 if timestamp.seconds == 0 && timestamp.micro == 0 {
                     return Ok(None);
                 }
-                Logical::Zoned(Moment::of(timestamp), (origin == Origin::Stream).then_some(*digits))
+                Logical::Zoned(Moment::of(timestamp), digits.filter(|_| origin == Origin::Stream))
             }
             // DIFFERS: Debezium has 2000 in a snapshot and 1900 while streaming.
             (Self::Year, Value::Year(0)) => Logical::Int(0),
@@ -308,6 +312,7 @@ impl Plan {
             Self::Point => Logical::Point(geometry::EMPTY, 0.0, 0.0),
             Self::Geometry => Logical::Geometry(geometry::EMPTY),
             Self::Vector => Logical::Vector(&[]),
+            Self::Mapped(mapped) => return mapped.inner.fallback(),
         };
         Rendered::of(value).expect("what stands for NULL is made of constants that convert")
     }
@@ -338,6 +343,7 @@ impl Plan {
             Self::Json => "a json document",
             Self::Point | Self::Geometry => "a geometry",
             Self::Vector => "an array of floats",
+            Self::Mapped(mapped) => mapped.inner.becomes(),
             Self::Unknown => "anything",
         }
     }

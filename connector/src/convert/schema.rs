@@ -2,6 +2,7 @@
 
 use holdfast_history::schema::{Column, ColumnType};
 
+use super::mapping::{ColumnRule, rule_parameters};
 use super::options::{ConversionOptions, TimePrecisionMode};
 use super::plan::Plan;
 use super::temporal::Unit;
@@ -60,24 +61,21 @@ impl FieldSchema {
         plan: &Plan,
         column: &Column,
         options: &ConversionOptions,
+        rule: Option<&ColumnRule>,
         default: Option<Vec<u8>>,
     ) -> Self {
         let (field_type, name) = type_and_name(plan, column, options);
-        let doc = if matches!(plan, Plan::Point) {
+        let mut parameters = parameters(plan, column);
+        parameters.extend(rule.into_iter().flat_map(|rule| rule_parameters(rule, column)));
+        let inner = if let Plan::Mapped(mapped) = plan { &mapped.inner } else { plan };
+        let doc = if matches!(inner, Plan::Point) {
             Some("Geometry (POINT)".to_owned())
-        } else if matches!(plan, Plan::Geometry) {
+        } else if matches!(inner, Plan::Geometry) {
             Some("Geometry".to_owned())
         } else {
             column.comment.clone().filter(|comment| !comment.is_empty())
         };
-        Self {
-            field_type,
-            optional: column.optional,
-            name,
-            doc,
-            parameters: parameters(plan, column),
-            default,
-        }
+        Self { field_type, optional: column.optional, name, doc, parameters, default }
     }
 
     /// Appends the schema as JSON; `field` is the name of the field it is for.
@@ -202,6 +200,10 @@ fn type_and_name(
         Plan::Point => (FieldType::Point, Some("io.debezium.data.geometry.Point")),
         Plan::Geometry => (FieldType::Geometry, Some("io.debezium.data.geometry.Geometry")),
         Plan::Vector => (FieldType::FloatArray, Some("io.debezium.data.FloatVector")),
+        Plan::Mapped(mapped) => match mapped.field_type() {
+            Some(field_type) => (field_type, None),
+            None => type_and_name(&mapped.inner, column, options),
+        },
     }
 }
 
@@ -229,6 +231,11 @@ fn parameters(plan: &Plan, column: &Column) -> Vec<(&'static str, String)> {
         }
         Plan::Bits { .. } => vec![("length", column.length.unwrap_or(1).to_string())],
         Plan::Enum(labels) | Plan::Set(labels) => vec![("allowed", labels.allowed.clone())],
+        Plan::Mapped(mapped) if mapped.names_charset() => {
+            const CHARSET: &str = "__debezium.source.column.character_set";
+            column.charset.iter().map(|charset| (CHARSET, charset.clone())).collect()
+        }
+        Plan::Mapped(mapped) if mapped.field_type().is_none() => parameters(&mapped.inner, column),
         _ => Vec::new(),
     }
 }

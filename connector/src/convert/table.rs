@@ -1,8 +1,11 @@
 //! A table's columns planned together: rows and keys as JSON objects.
 
+use std::collections::BTreeMap;
+
 use holdfast_binlog::Value;
 use holdfast_history::schema::{ColumnType, Table};
 
+use super::mapping::ColumnSettings;
 use super::options::{ConversionOptions, FailureMode};
 use super::{ColumnConverter, ConvertError, ConvertFailure, Origin, Warning};
 use crate::format::json as token;
@@ -18,13 +21,19 @@ pub struct ColumnSelection {
     pub value: Vec<usize>,
     /// Columns of the key, in key order; empty where records have no key.
     pub key: Vec<usize>,
+    /// What is set for single columns.
+    pub(crate) settings: BTreeMap<usize, ColumnSettings>,
 }
 
 impl ColumnSelection {
     /// All columns, and the primary key as key.
     #[must_use]
     pub fn all(table: &Table) -> Self {
-        Self { value: (0..table.columns.len()).collect(), key: table.key_columns().collect() }
+        Self {
+            value: (0..table.columns.len()).collect(),
+            key: table.key_columns().collect(),
+            settings: BTreeMap::new(),
+        }
     }
 }
 
@@ -87,8 +96,11 @@ impl TableConverter {
         naming: &FieldNaming,
     ) -> (Self, Vec<Warning>) {
         let mut warnings = Vec::new();
-        let value = object(table, options, &selection.value, naming.adjustment, &mut warnings);
-        let key = object(table, options, &selection.key, naming.adjustment, &mut Vec::new());
+        let keys = without_rules(&selection.settings);
+        let (value, key) = (&selection.value, &selection.key);
+        let (settings, adjustment) = (&selection.settings, naming.adjustment);
+        let value = object(table, options, value, settings, adjustment, &mut warnings);
+        let key = object(table, options, key, &keys, adjustment, &mut Vec::new());
         let key_field = naming.key_field.as_ref().map(|(name, value)| {
             let (mut member, mut schema) = (Vec::new(), Vec::new());
             member.push(b',');
@@ -227,10 +239,17 @@ fn write_fields(members: &[Member], out: &mut Vec<u8>) {
     }
 }
 
+/// Masks and the like are for images only.
+fn without_rules(settings: &BTreeMap<usize, ColumnSettings>) -> BTreeMap<usize, ColumnSettings> {
+    let of_key = |settings: &ColumnSettings| ColumnSettings { rule: None, ..settings.clone() };
+    settings.iter().map(|(index, settings)| (*index, of_key(settings))).collect()
+}
+
 fn object(
     table: &Table,
     options: &ConversionOptions,
     indexes: &[usize],
+    settings: &BTreeMap<usize, ColumnSettings>,
     adjustment: NameAdjustment,
     warnings: &mut Vec<Warning>,
 ) -> Object {
@@ -250,7 +269,12 @@ fn object(
         let field = adjustment.field(&column.name);
         token::write_string(&field, &mut prefix);
         prefix.push(b':');
-        let converter = ColumnConverter::new(index, column, options, warnings);
+        let converter = match settings.get(&index) {
+            None => ColumnConverter::new(index, column, options, warnings),
+            Some(settings) => {
+                ColumnConverter::with_settings(index, column, options, settings, warnings)
+            }
+        };
         members.push(Member { prefix: token::Constant::new(&prefix), field, converter });
     }
     let room = members.iter().map(|member: &Member| member.prefix.len() + USUAL_VALUE_BYTES).sum();

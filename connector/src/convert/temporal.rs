@@ -96,6 +96,19 @@ impl Moment {
         }
     }
 
+    /// A day and the microseconds since its midnight, if there is such a day.
+    pub(crate) fn at(year: i64, month: u8, day: u8, micros: i64) -> Option<Self> {
+        Some(Self::new(Day::new(year, month, day)?, micros))
+    }
+
+    /// The moment that is this many microseconds after the epoch; from the year 0 on.
+    pub(crate) fn from_micros(micros: i64) -> Self {
+        Self {
+            day: Day::from_days(micros.div_euclid(MICROS_PER_DAY)),
+            micros: micros.rem_euclid(MICROS_PER_DAY),
+        }
+    }
+
     /// Microseconds since the epoch, as if in UTC.
     pub(crate) fn micros_since_epoch(self) -> i64 {
         self.day.days() * MICROS_PER_DAY + self.micros

@@ -828,20 +828,7 @@ fn any_value(kind: u8, bits: u64, bytes: &[u8]) -> Value<'_> {
 
 /// A nullable column without a length, a character set or a default.
 pub(crate) fn column(type_name: &str) -> Column {
-    Column {
-        name: "c".to_owned(),
-        type_name: type_name.to_owned(),
-        jdbc_type: JdbcType::OTHER,
-        length: None,
-        scale: None,
-        charset: None,
-        optional: true,
-        auto_incremented: false,
-        generated: false,
-        default: DefaultValue::Absent,
-        comment: None,
-        enum_values: Vec::new(),
-    }
+    Column::new("c", type_name, JdbcType::OTHER)
 }
 
 pub(crate) fn table<const N: usize>(columns: [Column; N]) -> Table {

@@ -1,0 +1,6 @@
+DROP DATABASE IF EXISTS gold;
+CREATE DATABASE gold CHARACTER SET utf8mb4;
+USE gold;
+CREATE TABLE outbox (id CHAR(36) NOT NULL PRIMARY KEY, aggregatetype VARCHAR(255) NOT NULL, aggregateid VARCHAR(255) NOT NULL, type VARCHAR(255) NOT NULL, payload JSON, n INT);
+CREATE TABLE mail (event BIGINT NOT NULL PRIMARY KEY, kind VARCHAR(50) NOT NULL, who INT, body TEXT, version INT NOT NULL DEFAULT 1, note VARCHAR(50) DEFAULT 'none');
+INSERT INTO outbox VALUES ('a1','order','7','created','{"id": 7}',1);
