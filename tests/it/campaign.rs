@@ -32,7 +32,7 @@ const ROUNDS: u64 = 20;
 const COMPARED: u64 = 6;
 
 /// Longest time for what has to come.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(240);
 
 /// The exit code of an engine that could not connect.
 const NO_CONNECTION: i32 = 5;
@@ -97,6 +97,20 @@ impl Plan {
         !self.faults.is_empty() || self.server != Upheaval::Nothing
     }
 
+    /// As [`settle`](Self::settle), over connections that break while there is much to read.
+    fn settle_over_breaks(random: &mut Random) -> Self {
+        // Questions to the server pass, and the log begins to.
+        let begun = Fault::Cut { after: 1_500 + random.below(20_000) };
+        let breaks = (0..8).map(|_| match random.below(3) {
+            0 => Fault::None,
+            1 => Fault::Cut { after: 400 + random.below(8_000) },
+            _ => Fault::Truncate { packets: 8 + random.below(80) },
+        });
+        let faults = [Fault::None, begun].into_iter().chain(breaks).collect();
+        let batch = random.pick(2048, &[1, 16]);
+        Self { faults, batch, backlog: true, ..Self::settle() }
+    }
+
     fn draw(random: &mut Random) -> Self {
         let server = match random.below(80) {
             0 => Upheaval::Restart,
@@ -132,12 +146,13 @@ impl Plan {
 
 /// Faults for the first connections: the engine asks the server some things before it gets the log.
 fn draw_faults(random: &mut Random) -> Vec<Fault> {
-    let spared = random.below(5);
+    let spared = random.below(4);
     let mut faults: Vec<Fault> = (0..spared).map(|_| Fault::None).collect();
     for _ in 0..=random.below(6) {
         faults.push(match random.below(10) {
             0 => Fault::Refuse,
-            1 | 2 => Fault::Cut { after: random.below(1_000) },
+            1 => Fault::Cut { after: random.below(1_000) },
+            2 => Fault::Cut { after: random.below(5_000) },
             3 => Fault::Cut { after: random.below(60_000) },
             4..=6 => Fault::Truncate { packets: random.below(120) },
             7 => Fault::Silence { after: random.below(5_000) },
@@ -218,7 +233,7 @@ impl<'a> Episode<'a> {
                     ..Plan::settle()
                 },
                 1 => Plan::settle(),
-                _ if round % COMPARED == 1 => Plan::settle(),
+                _ if round % COMPARED == 1 => Plan::settle_over_breaks(&mut random),
                 _ => Plan::draw(&mut random),
             };
             let scripts = self.workload.round(&mut random, round > 1);

@@ -20,7 +20,7 @@ use std::time::Duration;
 use crate::{Context, Failure, Result, paths, wait};
 
 /// How long a server may take to answer its first query.
-const START_LIMIT: Duration = Duration::from_secs(90);
+const START_LIMIT: Duration = Duration::from_secs(180);
 
 /// Which server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
