@@ -112,7 +112,7 @@ impl Plan {
     }
 
     fn draw(random: &mut Random) -> Self {
-        let server = match random.below(80) {
+        let server = match random.below(50) {
             0 => Upheaval::Restart,
             1 => Upheaval::Kill,
             _ => Upheaval::Nothing,
