@@ -353,12 +353,15 @@ impl ReplayGuard {
         let at = |position: u64| {
             self.statements.get(&(statement.file.to_owned(), position)).into_iter().flatten()
         };
-        at(statement.end_position)
-            .chain(at(statement.unit_position))
-            .find(|guarded| {
-                guarded.ddl.as_deref().is_none_or(|ddl| same_statement(ddl, statement.ddl))
-            })
-            .map(|guarded| guarded.record)
+        let same = |ddl: &String| same_statement(ddl, statement.ddl);
+        // Where a unit begins, the one before it ends, and our own records are at the end of theirs: the place alone proves
+        // nothing there.
+        let found = at(statement.end_position)
+            .find(|guarded| guarded.ddl.as_ref().is_none_or(same))
+            .or_else(|| {
+                at(statement.unit_position).find(|guarded| guarded.ddl.as_ref().is_some_and(same))
+            });
+        found.map(|guarded| guarded.record)
     }
 
     /// Whether there is nothing to guard against.

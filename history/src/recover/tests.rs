@@ -199,6 +199,16 @@ fn mariadb_statements_are_recognised_at_their_gtid_event() {
 }
 
 #[test]
+fn the_statement_behind_the_last_one_is_no_replay_of_it() {
+    let records = [record(ours(at(100), 1), "CREATE TABLE t", vec![create("d.t", &["a"])])];
+    let guard = replay(&records, &ours(at(100), 1)).guard;
+    for ddl in ["ALTER TABLE t ADD x INT", "CREATE TABLE t"] {
+        let next = StreamedStatement { file: FILE, unit_position: 100, end_position: 260, ddl };
+        assert!(!guard.is_replay(&next), "{ddl}");
+    }
+}
+
+#[test]
 fn inside_a_proven_log_the_place_alone_proves_a_replay() {
     let records =
         [record(ours(at(100), 1), "DROP TABLE `d`.`t`", vec![TableChange::Drop(id("d.t"))])];
