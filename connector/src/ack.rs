@@ -15,25 +15,28 @@
 //! The ledger is pure: it holds no clock and no store. The engine pushes groups in delivery order and reads the
 //! frontier; consumers acknowledge.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::batch::Groups;
+use crate::batch::{BatchData, Groups};
 use crate::offset::OffsetPoint;
 
 /// The number of a group: dense, in delivery order, starting at 1 in each run of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupNumber(pub u64);
 
-/// How many acknowledgements did nothing, and why.
+/// How many acknowledgements did nothing, and why; and how many groups were given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AckCounts {
     /// Parts acknowledged again.
     pub duplicate: u64,
     /// Parts of groups that this ledger never gave out, or that a reset made stale.
     pub stale: u64,
+    /// Groups that were given back, and came again for it.
+    pub rejected: u64,
 }
 
 /// Open groups in delivery order, and the frontier.
@@ -49,6 +52,21 @@ pub(crate) struct AckLedger {
     counts: AckCounts,
     /// Groups below this number that are not open were given up, not done.
     stale_below: u64,
+    /// Groups that were given back and wait to come again, in that order.
+    rejected: VecDeque<Rejected>,
+    /// How often open groups were given back, by number.
+    rejections: BTreeMap<u64, u32>,
+}
+
+/// A group that was given back.
+#[derive(Debug)]
+pub(crate) struct Rejected {
+    number: GroupNumber,
+    /// Where its records are.
+    pub(crate) data: Arc<BatchData>,
+    pub(crate) group: usize,
+    /// How often it was given back.
+    pub(crate) times: u32,
 }
 
 /// The groups of one batch. One that is acknowledged as a whole costs the same whatever its size.
@@ -172,8 +190,10 @@ impl AckLedger {
             next: 1,
             frontier,
             version: 0,
-            counts: AckCounts { duplicate: 0, stale: 0 },
+            counts: AckCounts { duplicate: 0, stale: 0, rejected: 0 },
             stale_below: 0,
+            rejected: VecDeque::new(),
+            rejections: BTreeMap::new(),
         }
     }
 
@@ -228,6 +248,51 @@ impl AckLedger {
         self.move_frontier();
     }
 
+    /// Opens a group again that could not be processed, and keeps it to be given out once more. `times` counts how often
+    /// it was given back before what is given back now came; another number is of a delivery that was given back already.
+    fn reject(&mut self, data: &Arc<BatchData>, group: usize, number: GroupNumber, times: u32) {
+        if number.0 >= self.next || number.0 < self.stale_below.max(1) {
+            self.counts.stale += 1;
+            return;
+        }
+        let before = self.rejections.get(&number.0).copied().unwrap_or_default();
+        if before != times || !self.is_open(number) {
+            self.counts.duplicate += 1;
+            return;
+        }
+        let index = self.open.partition_point(|batch| batch.end() <= number.0);
+        if let Some(batch) = self.open.get_mut(index) {
+            let count = batch.groups.parts(group).max(1);
+            if let Some(parts) = batch.parts_mut(number.0) {
+                *parts = Parts::all_open(count);
+            }
+        }
+        let times = times.saturating_add(1);
+        self.rejections.insert(number.0, times);
+        self.counts.rejected += 1;
+        self.rejected.push_back(Rejected { number, data: Arc::clone(data), group, times });
+    }
+
+    /// The next group to be given out again; one that was acknowledged meanwhile is not.
+    fn take_rejected(&mut self) -> Option<Rejected> {
+        while let Some(rejected) = self.rejected.pop_front() {
+            if self.is_open(rejected.number) {
+                return Some(rejected);
+            }
+        }
+        None
+    }
+
+    /// Whether a part of the group is not acknowledged.
+    fn is_open(&mut self, number: GroupNumber) -> bool {
+        let index = self.open.partition_point(|batch| batch.end() <= number.0);
+        let batch = self.open.get_mut(index).filter(|batch| batch.first <= number.0);
+        batch
+            .filter(|batch| !batch.is_done())
+            .and_then(|batch| batch.parts_mut(number.0))
+            .is_some_and(|parts| !parts.done())
+    }
+
     /// Closes parts of one group.
     fn close(&mut self, group: GroupNumber, close: impl FnOnce(&mut Parts) -> bool) {
         if group.0 >= self.next || group.0 < self.stale_below.max(1) {
@@ -262,6 +327,9 @@ impl AckLedger {
         if let Some(offset) = reached {
             self.frontier = offset;
             self.version += 1;
+            if !self.rejections.is_empty() {
+                self.rejections = self.rejections.split_off(&self.first_open());
+            }
         }
     }
 
@@ -290,6 +358,8 @@ impl AckLedger {
     /// Everything that is not acknowledged is to be given out again: its groups become stale.
     pub(crate) fn rewind(&mut self) -> OffsetPoint {
         self.open.clear();
+        self.rejected.clear();
+        self.rejections.clear();
         self.stale_below = self.next;
         self.frontier.clone()
     }
@@ -315,6 +385,7 @@ pub(crate) struct SharedLedger {
 struct Inner {
     ledger: Mutex<AckLedger>,
     moved: Notify,
+    rejected: Notify,
 }
 
 impl SharedLedger {
@@ -323,6 +394,7 @@ impl SharedLedger {
             inner: Arc::new(Inner {
                 ledger: Mutex::new(AckLedger::new(frontier)),
                 moved: Notify::new(),
+                rejected: Notify::new(),
             }),
         }
     }
@@ -359,6 +431,19 @@ impl SharedLedger {
         }
     }
 
+    /// Waits for a group that was given back. Cancel-safe: a group is either returned or still to come.
+    pub(crate) async fn rejected(&self) -> Rejected {
+        loop {
+            let more = self.inner.rejected.notified();
+            tokio::pin!(more);
+            more.as_mut().enable();
+            if let Some(rejected) = self.lock().take_rejected() {
+                return rejected;
+            }
+            more.await;
+        }
+    }
+
     /// Waits for the frontier to move on from `version`.
     pub(crate) async fn moved_from(&self, version: u64) {
         loop {
@@ -373,22 +458,42 @@ impl SharedLedger {
     }
 }
 
-/// A handle on one group: acknowledges all its parts, from anywhere, at any time.
-#[derive(Debug, Clone)]
+/// A handle on one group: acknowledges all its parts, or gives them back, from anywhere, at any time.
+#[derive(Clone)]
 pub struct AckGroup {
-    pub(crate) ledger: SharedLedger,
+    pub(crate) data: Arc<BatchData>,
+    pub(crate) group: usize,
     pub(crate) number: GroupNumber,
+    pub(crate) redelivery: u32,
+}
+
+impl fmt::Debug for AckGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AckGroup").field("number", &self.number).finish_non_exhaustive()
+    }
 }
 
 impl AckGroup {
     /// Acknowledges every part of the group.
     pub fn acknowledge(&self) {
-        self.ledger.update(|ledger| ledger.acknowledge_group(self.number));
+        self.data.ledger().update(|ledger| ledger.acknowledge_group(self.number));
     }
 
     /// Acknowledges one part, counted from 0.
     pub fn acknowledge_part(&self, part: u32) {
-        self.ledger.update(|ledger| ledger.acknowledge_part(self.number, part));
+        self.data.ledger().update(|ledger| ledger.acknowledge_part(self.number, part));
+    }
+
+    /// Gives the group back: it could not be processed. All its parts come again, next and in a batch of their own, with
+    /// the same number and identities; nothing else does, and the frontier waits for it. What was given out after it is
+    /// not taken back: a consumer to whom order matters more than progress uses [`crate::Control::redeliver`].
+    ///
+    /// A group that was acknowledged, or whose delivery was given back already, does not come again. One that is given
+    /// back more often than [`crate::EngineBuilder::max_redeliveries`] allows ends the engine.
+    pub fn reject(&self) {
+        let ledger = self.data.ledger();
+        ledger.lock().reject(&self.data, self.group, self.number, self.redelivery);
+        ledger.inner.rejected.notify_waiters();
     }
 
     /// The group's number in this run.
@@ -461,7 +566,7 @@ mod tests {
         ledger.acknowledge_part(GroupNumber(2), 7);
         ledger.acknowledge_part(GroupNumber(2), 70);
         assert_eq!(ledger.frontier(), &at(1));
-        assert_eq!(ledger.counts(), AckCounts { duplicate: 3, stale: 1 });
+        assert_eq!(ledger.counts(), AckCounts { duplicate: 3, stale: 1, rejected: 0 });
     }
 
     #[test]

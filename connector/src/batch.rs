@@ -215,11 +215,11 @@ impl Buffers {
     }
 }
 
-/// Records in delivery order, whole ack groups only.
+/// What a batch holds. Its records are given out again from here when a consumer gives one back.
 #[derive(Debug)]
-pub struct Batch {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) lineage: Arc<str>,
+pub(crate) struct BatchData {
+    bytes: Vec<u8>,
+    lineage: Arc<str>,
     entries: Vec<Entry>,
     shared: Shared,
     groups: Arc<Groups>,
@@ -230,71 +230,138 @@ pub struct Batch {
     buffers: Buffers,
 }
 
-impl Drop for Batch {
+impl Drop for BatchData {
     fn drop(&mut self) {
         self.buffers.give_back(std::mem::take(&mut self.bytes));
     }
 }
 
+impl BatchData {
+    /// The ledger that knows its groups.
+    pub(crate) const fn ledger(&self) -> &SharedLedger {
+        &self.ledger
+    }
+
+    const fn number(&self, group: usize) -> GroupNumber {
+        GroupNumber(self.first.0 + group as u64)
+    }
+}
+
+/// Records in delivery order, whole ack groups only.
+///
+/// A batch and the [`AckGroup`]s of its records share its text, which is freed with the last of them.
+#[derive(Debug)]
+pub struct Batch {
+    data: Arc<BatchData>,
+    /// The records of `data` that are given out.
+    entries: Range<usize>,
+    redelivery: u32,
+}
+
 impl Batch {
     /// The records, in order.
     pub fn changes(&self) -> impl ExactSizeIterator<Item = ChangeRecord<'_>> {
-        self.entries.iter().map(|entry| ChangeRecord { batch: self, entry })
+        self.entries().iter().map(|entry| ChangeRecord { batch: self, entry })
     }
 
     /// Acknowledges every record of the batch.
     pub fn acknowledge(&self) {
-        if let Some(last) = self.groups.len().checked_sub(1) {
-            self.ledger.update(|ledger| ledger.acknowledge_range(self.first, self.number(last)));
+        if let Some((first, last)) = self.group_range() {
+            let (first, last) = (self.data.number(first), self.data.number(last));
+            self.data.ledger.update(|ledger| ledger.acknowledge_range(first, last));
         }
+    }
+
+    /// Gives every group of the batch that is not acknowledged back, as [`AckGroup::reject`] does with one.
+    pub fn reject(&self) {
+        let Some((first, last)) = self.group_range() else { return };
+        for group in first..=last {
+            self.ack_group(group).reject();
+        }
+    }
+
+    /// How often its one group was given back before; 0 for a batch that comes for the first time.
+    #[must_use]
+    pub const fn redelivery(&self) -> u32 {
+        self.redelivery
+    }
+
+    /// The log that its records came from, `<server uuid>/<epoch>`: positions and identities of another one say nothing
+    /// about these.
+    #[must_use]
+    pub fn lineage(&self) -> &str {
+        &self.data.lineage
     }
 
     /// Number of records, at least 1.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.entries.len()
+        self.entries.end - self.entries.start
     }
 
     /// Whether there is no record; the engine gives out no such batch.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len() == 0
     }
 
     /// Bytes of JSON text in the batch.
     #[must_use]
-    pub const fn size_bytes(&self) -> usize {
-        self.bytes.len()
+    pub fn size_bytes(&self) -> usize {
+        match self.entries() {
+            [first, .., last] => last.end - first.start,
+            [one] => one.end - one.start,
+            [] => 0,
+        }
+    }
+
+    /// One group of a batch, given out again.
+    pub(crate) fn again(data: Arc<BatchData>, group: usize, redelivery: u32) -> Self {
+        let first = data.entries.partition_point(|entry| entry.group() < group);
+        let end = data.entries.partition_point(|entry| entry.group() <= group);
+        Self { data, entries: first..end, redelivery }
     }
 
     /// Number of the last group.
     pub(crate) fn last_group(&self) -> u64 {
-        self.number(self.groups.len().saturating_sub(1)).0
+        self.group_range().map_or(0, |(_, last)| self.data.number(last).0)
     }
 
     pub(crate) fn ack_group(&self, group: usize) -> AckGroup {
-        AckGroup { ledger: self.ledger.clone(), number: self.number(group) }
+        let number = self.data.number(group);
+        AckGroup { data: Arc::clone(&self.data), group, number, redelivery: self.redelivery }
     }
 
     pub(crate) fn parts(&self, group: usize) -> u32 {
-        self.groups.parts(group).max(1)
+        self.data.groups.parts(group).max(1)
     }
 
     pub(crate) fn offset_after(&self, group: usize) -> OffsetPoint {
-        self.groups.offset_after(group).unwrap_or_else(|| self.offset_before.clone())
+        let after = self.data.groups.offset_after(group);
+        after.unwrap_or_else(|| self.data.offset_before.clone())
     }
 
     pub(crate) fn offset_before(&self, group: usize) -> OffsetPoint {
         match group.checked_sub(1) {
             Some(previous) => self.offset_after(previous),
-            None => self.offset_before.clone(),
+            None => self.data.offset_before.clone(),
         }
+    }
+
+    /// The text of a record's part.
+    pub(crate) fn text(&self, range: Range<usize>) -> &[u8] {
+        self.data.bytes.get(range).unwrap_or_default()
+    }
+
+    /// The identity of a record.
+    pub(crate) fn identity(&self, entry: &Entry) -> EventId {
+        self.origin(entry).identity(&self.data.lineage, entry.part)
     }
 
     /// What a record of this batch is about.
     #[expect(clippy::indexing_slicing, reason = "an entry names what its own batch holds")]
     pub(crate) fn subject(&self, entry: &Entry) -> &Subject {
-        &self.shared.subjects[entry.subject as usize]
+        &self.data.shared.subjects[entry.subject as usize]
     }
 
     /// Where a record of this batch came from.
@@ -302,15 +369,21 @@ impl Batch {
     pub(crate) fn origin(&self, entry: &Entry) -> RecordOrigin<'_> {
         RecordOrigin {
             table: &self.subject(entry).table,
-            file: &self.shared.files[entry.file as usize],
+            file: &self.data.shared.files[entry.file as usize],
             pos: entry.pos,
             ordinal: entry.ordinal,
             row: entry.row,
         }
     }
 
-    const fn number(&self, group: usize) -> GroupNumber {
-        GroupNumber(self.first.0 + group as u64)
+    fn entries(&self) -> &[Entry] {
+        self.data.entries.get(self.entries.clone()).unwrap_or_default()
+    }
+
+    /// The first and the last group.
+    fn group_range(&self) -> Option<(usize, usize)> {
+        let entries = self.entries();
+        Some((entries.first()?.group(), entries.last()?.group()))
     }
 }
 
@@ -516,7 +589,8 @@ impl BatchBuilder {
         self.open_bytes = 0;
         let offset_before = std::mem::replace(&mut self.offset_before, last);
         let lineage = Arc::clone(&self.lineage);
-        Some(Batch {
+        let records = entries.len();
+        let data = BatchData {
             bytes,
             lineage,
             entries,
@@ -526,7 +600,8 @@ impl BatchBuilder {
             offset_before,
             ledger: self.ledger.clone(),
             buffers: self.buffers.clone(),
-        })
+        };
+        Some(Batch { data: Arc::new(data), entries: 0..records, redelivery: 0 })
     }
 
     /// The log that the records' identities name.

@@ -4,14 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use holdfast_binlog::position::BinlogFile;
-use holdfast_binlog::txn::Gtids;
 use holdfast_history::offset::SourceOffset;
 use tokio::sync::Mutex;
 
 use crate::ack::SharedLedger;
 use crate::config::Config;
-use crate::offset::{OffsetPoint, gtids_of};
+use crate::offset::{OffsetOrder, OffsetPoint, compare};
 use crate::offset_store::{MemoryOffsetStore, OffsetKey, OffsetStore, OffsetStoreError};
 
 /// Stores the frontier.
@@ -154,41 +152,12 @@ fn same_place(stored: &SourceOffset, new: &SourceOffset) -> bool {
     *stored == new
 }
 
-/// Whether `new` is before `stored` in the same log. GTIDs on both sides decide alone, where they differ; else the
-/// coordinates do. Places of different logs have no order.
+/// Whether `new` is before `stored` in the same log, or in another history of it. Places of different logs have no order.
 fn moves_back(stored: &SourceOffset, new: &SourceOffset, mariadb: bool) -> bool {
-    let log = |offset: &SourceOffset| {
-        offset.holdfast.as_ref().map(|ours| (ours.lineage.clone(), ours.epoch))
-    };
-    if let (Some(stored), Some(new)) = (log(stored), log(new))
-        && stored != new
-    {
-        return false;
+    match compare(new, stored, mariadb) {
+        OffsetOrder::Before | OffsetOrder::Diverged => true,
+        OffsetOrder::Same | OffsetOrder::After | OffsetOrder::Unrelated => false,
     }
-    let gtids = |offset| gtids_of(offset, mariadb).ok().flatten();
-    match (gtids(stored), gtids(new)) {
-        (Some(Gtids::MySql(stored)), Some(Gtids::MySql(new))) if stored != new => {
-            return !stored.is_subset_of(&new);
-        }
-        (Some(Gtids::MariaDb(stored)), Some(Gtids::MariaDb(new))) if stored != new => {
-            return !stored.at_or_before(&new);
-        }
-        (_, _) => {}
-    }
-    let file = |offset: &SourceOffset| BinlogFile::parse(&offset.file).ok();
-    let (Some(stored_file), Some(new_file)) = (file(stored), file(new)) else { return false };
-    if stored_file.base() != new_file.base() {
-        return false;
-    }
-    let done = |offset: &SourceOffset| match &offset.holdfast {
-        Some(ours) => (ours.rows, 0),
-        None => (offset.event, offset.row),
-    };
-    // Rows done are counted in other ways by us and by Debezium.
-    let comparable = stored.holdfast.is_some() == new.holdfast.is_some();
-    let stored_at = (stored_file.number(), stored.pos);
-    let new_at = (new_file.number(), new.pos);
-    new_at < stored_at || (new_at == stored_at && comparable && done(new) < done(stored))
 }
 
 #[cfg(test)]

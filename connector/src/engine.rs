@@ -11,19 +11,21 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdfast_history::offset::SourceOffset;
 use holdfast_history::store::HistoryStore;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::ack::Rejected;
 use crate::batch::Batch;
 use crate::committer::{Committer, commit_forever};
 use crate::config::Config;
 use crate::control::{Control, EngineState, Signals, Wanted};
 use crate::error::Error;
 use crate::metrics::{publish, publish_forever};
-use crate::offset_store::{OffsetKey, OffsetStore};
-use crate::source::{Delivery, Source};
+use crate::offset_store::{MemoryOffsetStore, OffsetKey, OffsetStore};
+use crate::source::{Delivery, Source, Upstream};
 use crate::stores::{open_history, open_offsets};
 
 /// Puts an engine together.
@@ -31,6 +33,9 @@ pub struct EngineBuilder {
     config: Config,
     history: Option<Arc<dyn HistoryStore>>,
     offsets: Option<Arc<dyn OffsetStore>>,
+    upstream: Upstream,
+    resume_at: Option<SourceOffset>,
+    max_redeliveries: u32,
     wanted: Wanted,
 }
 
@@ -55,6 +60,21 @@ impl EngineBuilder {
         self
     }
 
+    /// Starts at `offset`, an offset that the host kept, ours or Debezium's, instead of the stored one. It is checked as a
+    /// stored one is. Committed offsets are kept in memory unless [`Self::offsets`] names a store.
+    #[must_use]
+    pub fn resume_at(mut self, offset: SourceOffset) -> Self {
+        self.resume_at = Some(offset);
+        self
+    }
+
+    /// How often one group may be given back ([`crate::AckGroup::reject`]) before that ends the engine. Default: 3.
+    #[must_use]
+    pub const fn max_redeliveries(mut self, times: u32) -> Self {
+        self.max_redeliveries = times;
+        self
+    }
+
     /// Starts as after [`Control::pause`]: the configuration is read and the server is checked, and nothing is captured
     /// before [`Control::resume`].
     #[must_use]
@@ -70,6 +90,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Reads a made-up log instead of a server's.
+    #[cfg(any(test, feature = "testkit"))]
+    pub(crate) fn scripted(mut self, server: crate::testkit::ScriptedServer) -> Self {
+        self.upstream = Upstream::Scripted(server);
+        self
+    }
+
     /// Opens the stores, reads the stored offset and starts reading. What the server says comes later, from
     /// [`Engine::next_batch`].
     ///
@@ -82,17 +109,21 @@ impl EngineBuilder {
             Some(history) => history,
             None => open_history(&config).await?,
         };
-        let offsets = match self.offsets {
+        let offsets: Arc<dyn OffsetStore> = match self.offsets {
             Some(offsets) => offsets,
+            None if self.resume_at.is_some() => Arc::new(MemoryOffsetStore::new()),
             None => open_offsets(&config)?,
         };
         let key = OffsetKey { engine: config.name.clone(), server: config.topic_prefix.clone() };
-        let stored = offsets.load(&key).await?;
+        let stored = match self.resume_at {
+            Some(offset) => Some(offset),
+            None => offsets.load(&key).await?,
+        };
         let committer = Arc::new(Committer::new(offsets, key, stored.clone(), config.is_mariadb()));
         let (sender, batches) = mpsc::channel(config.queue.batches());
         let signals = Arc::new(Signals::new(self.wanted));
         let mut tasks = JoinSet::new();
-        let source = Source::new(
+        let mut source = Source::new(
             Arc::clone(&config),
             Arc::clone(&history),
             Arc::clone(&committer),
@@ -100,11 +131,19 @@ impl EngineBuilder {
             sender,
             Arc::clone(&signals),
         );
+        source.upstream = self.upstream;
         tasks.spawn(source.run());
         tasks.spawn(commit_forever(Arc::clone(&committer), config.offsets.flush_interval));
         let control = Control::new(config, history, committer, signals);
         tasks.spawn(publish_forever(control.clone()));
-        Ok(Engine { batches, control, tasks, pace: Pace::new(), given_out: 0 })
+        Ok(Engine {
+            batches,
+            control,
+            tasks,
+            pace: Pace::new(),
+            given_out: 0,
+            max_redeliveries: self.max_redeliveries,
+        })
     }
 }
 
@@ -118,13 +157,28 @@ pub struct Engine {
     pace: Pace,
     /// Number of the last group that was given out.
     given_out: u64,
+    max_redeliveries: u32,
+}
+
+/// What comes out next.
+enum Next {
+    Delivery(Option<Delivery>),
+    Again(Rejected),
 }
 
 impl Engine {
     /// Begins to put an engine together.
     #[must_use]
     pub const fn builder(config: Config) -> EngineBuilder {
-        EngineBuilder { config, history: None, offsets: None, wanted: Wanted::NONE }
+        EngineBuilder {
+            config,
+            history: None,
+            offsets: None,
+            upstream: Upstream::Server,
+            resume_at: None,
+            max_redeliveries: 3,
+            wanted: Wanted::NONE,
+        }
     }
 
     /// The next batch; `None` when the engine was stopped and everything read was given out, or when there is nothing
@@ -135,6 +189,7 @@ impl Engine {
     /// Whatever ended the engine. Nothing comes after an error.
     pub async fn next_batch(&mut self) -> Result<Option<Batch>, Error> {
         let signals = Arc::clone(self.control.signals());
+        let ledger = self.control.ledger().clone();
         loop {
             let wanted = signals.wanted();
             if wanted.holds() {
@@ -142,16 +197,24 @@ impl Engine {
                 continue;
             }
             // Cancel-safe: no branch holds anything when it is dropped.
-            let delivery = tokio::select! {
+            let next = tokio::select! {
                 biased;
                 () = signals.until(|now| now.changes_pace(wanted)) => {
                     self.pace.change(wanted.rate, Instant::now());
                     continue;
                 }
-                delivery = async {
+                next = async {
                     self.pace.ready(wanted.rate).await;
-                    self.batches.recv().await
-                } => delivery,
+                    tokio::select! {
+                        biased;
+                        rejected = ledger.rejected() => Next::Again(rejected),
+                        delivery = self.batches.recv() => Next::Delivery(delivery),
+                    }
+                } => next,
+            };
+            let delivery = match next {
+                Next::Delivery(delivery) => delivery,
+                Next::Again(rejected) => return self.again(rejected).map(Some),
             };
             match delivery {
                 Some(Delivery { batch: Ok(batch), rewinds }) => {
@@ -161,7 +224,7 @@ impl Engine {
                         continue;
                     }
                     self.pace.took(batch.len(), Instant::now());
-                    self.given_out = batch.last_group();
+                    self.given_out = self.given_out.max(batch.last_group());
                     return Ok(Some(batch));
                 }
                 Some(Delivery { batch: Err(error), .. }) => {
@@ -175,10 +238,30 @@ impl Engine {
         }
     }
 
+    /// A group that was given back, once more.
+    fn again(&mut self, rejected: Rejected) -> Result<Batch, Error> {
+        let Rejected { data, group, times, .. } = rejected;
+        let batch = Batch::again(data, group, times);
+        if times > self.max_redeliveries {
+            self.control.stop();
+            self.batches.close();
+            let identity = batch.changes().next().map(|change| change.identity().to_string());
+            return Err(Error::Rejected { identity: identity.unwrap_or_default(), times });
+        }
+        self.pace.took(batch.len(), Instant::now());
+        Ok(batch)
+    }
+
     /// A handle to control the engine with; it can be cloned and sent anywhere.
     #[must_use]
     pub fn control(&self) -> Control {
         self.control.clone()
+    }
+
+    /// Ends at once, as a crash would: nothing more is committed. Returns when connections and stores are free, which they
+    /// are a moment later when the engine is dropped.
+    pub async fn abandon(mut self) {
+        self.tasks.shutdown().await;
     }
 
     /// Stops reading, commits what is acknowledged, and closes the connections. Batches that were not taken are

@@ -150,6 +150,16 @@ pub enum Error {
         /// The server's words.
         message: String,
     },
+    /// The consumer gave a group back again and again.
+    #[error(
+        "the record {identity} was given back {times} times; mend what consumes it, and start again: it comes again"
+    )]
+    Rejected {
+        /// Text form of the identity of the group's first record.
+        identity: String,
+        /// How often.
+        times: u32,
+    },
     /// The server ended the stream of events: it is shutting down.
     #[error("the server ended the stream of binlog events")]
     DumpEnded,
@@ -361,7 +371,8 @@ impl Error {
             | Self::Transform { .. }
             | Self::StatementChange { .. }
             | Self::UnknownXa { .. }
-            | Self::Incident { .. } => ErrorClass::Data,
+            | Self::Incident { .. }
+            | Self::Rejected { .. } => ErrorClass::Data,
             Self::DumpEnded => ErrorClass::Transient,
             Self::Bug(_) => ErrorClass::Bug,
         }

@@ -1,6 +1,7 @@
 //! The identity of a record: which step of which log it came from.
 
 use std::fmt::{self, Write as _};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use holdfast_history::TableId;
@@ -28,7 +29,7 @@ pub struct EventId {
     pub part: u32,
 }
 
-/// The text form: `1|lineage|database|table|file|pos|ordinal|row|part`, where the leading number is the version of the
+/// The text form, which [`FromStr`] reads back: `1|lineage|database|table|file|pos|ordinal|row|part`, where the leading number is the version of the
 /// form and `%` and `|` inside names are written `%25` and `%7C`.
 impl fmt::Display for EventId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,6 +48,68 @@ impl fmt::Display for EventId {
     }
 }
 
+/// Why a text is no identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventIdError {
+    /// The form is of another version.
+    #[error("it does not begin with 1|, the version of the form")]
+    Version,
+    /// There are more or fewer parts.
+    #[error("it has not nine parts with | between them")]
+    Parts,
+    /// A part is not what it must be.
+    #[error("its {0} is no number")]
+    Number(&'static str),
+    /// `%` without `25` or `7C`.
+    #[error("it has a % that is neither %25 nor %7C")]
+    Escape,
+}
+
+impl FromStr for EventId {
+    type Err = EventIdError;
+
+    fn from_str(text: &str) -> Result<Self, EventIdError> {
+        let mut parts = text.split('|');
+        if parts.next() != Some("1") {
+            return Err(EventIdError::Version);
+        }
+        let mut next = || parts.next().ok_or(EventIdError::Parts);
+        let id = Self {
+            lineage: unescaped(next()?)?.into(),
+            table: Arc::new(TableId::new(unescaped(next()?)?, unescaped(next()?)?)),
+            file: unescaped(next()?)?.into(),
+            pos: number(next()?, "position")?,
+            ordinal: number(next()?, "ordinal")?,
+            row: number(next()?, "row")?,
+            part: number(next()?, "part")?,
+        };
+        if parts.next().is_some() { Err(EventIdError::Parts) } else { Ok(id) }
+    }
+}
+
+fn number<T: FromStr>(text: &str, name: &'static str) -> Result<T, EventIdError> {
+    // A sign is nothing that we write.
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits).ok_or(EventIdError::Number(name))
+}
+
+fn unescaped(text: &str) -> Result<String, EventIdError> {
+    let mut name = String::with_capacity(text.len());
+    let mut pieces = text.split('%');
+    name.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let (c, rest) = match (piece.strip_prefix("25"), piece.strip_prefix("7C")) {
+            (Some(rest), _) => ('%', rest),
+            (None, Some(rest)) => ('|', rest),
+            (None, None) => return Err(EventIdError::Escape),
+        };
+        name.push(c);
+        name.push_str(rest);
+    }
+    Ok(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +125,23 @@ mod tests {
             row: 31,
             part: 0,
         };
-        assert_eq!(id.to_string(), "1|3e11fa47/1|a%7Cb|c%25|mysql-bin.000001|4323|5|31|0");
+        let text = "1|3e11fa47/1|a%7Cb|c%25|mysql-bin.000001|4323|5|31|0";
+        assert_eq!(id.to_string(), text);
+        assert_eq!(text.parse(), Ok(id));
+    }
+
+    #[test]
+    fn what_is_no_identity_is_refused() {
+        for (text, error) in [
+            ("2|l/1|a|b|f.1|4|1|0|0", EventIdError::Version),
+            ("", EventIdError::Version),
+            ("1|l/1|a|b|f.1|4|1|0", EventIdError::Parts),
+            ("1|l/1|a|b|f.1|4|1|0|0|0", EventIdError::Parts),
+            ("1|l/1|a|b|f.1|+4|1|0|0", EventIdError::Number("position")),
+            ("1|l/1|a|b|f.1|4|1|0|4294967296", EventIdError::Number("part")),
+            ("1|l/1|a%|b|f.1|4|1|0|0", EventIdError::Escape),
+        ] {
+            assert_eq!(text.parse::<EventId>(), Err(error), "{text}");
+        }
     }
 }

@@ -10,6 +10,7 @@ mod committer;
 pub mod config;
 mod control;
 pub mod convert;
+mod current;
 pub mod decode;
 mod engine;
 mod error;
@@ -27,6 +28,8 @@ pub mod set_offset;
 mod source;
 mod stores;
 pub mod table_store;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
 pub mod topic;
 mod transaction;
 mod transform;
@@ -35,13 +38,20 @@ pub use ack::AckGroup;
 pub use batch::Batch;
 pub use config::Config;
 pub use control::{Control, EngineState, Status};
+pub use current::current_offset;
 pub use engine::{Engine, EngineBuilder};
 pub use error::{
     ConvertFailed, DdlFailure, DefinitionOrigin, DumpFailure, Error, ErrorClass, Mismatch,
     RowFailure,
 };
 pub use format::debezium_json::Op;
-pub use identity::EventId;
+pub use identity::{EventId, EventIdError};
 pub use offset_store::OffsetStore;
 pub use record::{ChangeRecord, RecordKind};
 pub use transform::TransformConfig;
+
+/// The guide's code compiles and runs.
+#[cfg(all(doctest, feature = "testkit"))]
+#[doc = include_str!("../../docs/embedding.md")]
+#[derive(Debug)]
+pub struct EmbeddingGuide;

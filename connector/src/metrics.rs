@@ -72,6 +72,7 @@ metrics_table! {
     OPEN_GROUPS = "holdfast_open_groups", Count, "ack groups read and not acknowledged";
     ACKS_DUPLICATE = "holdfast_acks_duplicate_total", Count, "acknowledgements of what was acknowledged before";
     ACKS_STALE = "holdfast_acks_stale_total", Count, "acknowledgements of what was given up by a redelivery, or never given out";
+    ACKS_REJECTED = "holdfast_acks_rejected_total", Count, "ack groups that the consumer gave back, and that came again for it";
     COMMITS = "holdfast_offset_commits_total", Count, "offsets stored";
     COMMIT_FAILURES = "holdfast_offset_commit_failures_total", Count, "offsets that could not be stored, and were tried again";
     REGRESSIONS = "holdfast_offset_regressions_total", Count, "offsets refused, as they would have moved the stored one backwards";
@@ -211,6 +212,7 @@ pub(crate) fn publish(control: &Control) {
     set(OPEN_GROUPS, status.open_groups as f64);
     total(ACKS_DUPLICATE, status.acks.duplicate);
     total(ACKS_STALE, status.acks.stale);
+    total(ACKS_REJECTED, status.acks.rejected);
     total(COMMITS, status.offset_commits);
     total(COMMIT_FAILURES, status.offset_commit_failures);
     total(REGRESSIONS, status.offset_regressions);

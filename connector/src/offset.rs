@@ -1,5 +1,6 @@
 //! Offsets of the running engine: the restart point with what an offset says beside it.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use holdfast_binlog::gtid::{GtidPos, GtidSet};
@@ -208,6 +209,70 @@ pub fn gtids_of(offset: &SourceOffset, mariadb: bool) -> Result<Option<Gtids>, O
         Some(text) => GtidSet::parse(text)
             .map(|set| Some(Gtids::MySql(set)))
             .map_err(|reason| error(reason.to_string())),
+    }
+}
+
+/// How two offsets lie to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OffsetOrder {
+    /// The first is before the second.
+    Before,
+    /// A restart begins at the same place.
+    Same,
+    /// The first is after the second.
+    After,
+    /// Each has transactions that the other has not.
+    Diverged,
+    /// They are of different logs, or nothing that both have says where they are: there is no order.
+    Unrelated,
+}
+
+/// Compares two offsets. Inside one log GTIDs decide alone where both have them and they differ; else file, position and
+/// rows done do.
+#[must_use]
+pub fn compare(a: &SourceOffset, b: &SourceOffset, mariadb: bool) -> OffsetOrder {
+    let log = |offset: &SourceOffset| {
+        offset.holdfast.as_ref().map(|ours| (ours.lineage.clone(), ours.epoch))
+    };
+    if let (Some(a), Some(b)) = (log(a), log(b))
+        && a != b
+    {
+        return OffsetOrder::Unrelated;
+    }
+    let gtids = |offset| gtids_of(offset, mariadb).ok().flatten();
+    let contained = match (gtids(a), gtids(b)) {
+        (Some(Gtids::MySql(a)), Some(Gtids::MySql(b))) if a != b => {
+            Some((a.is_subset_of(&b), b.is_subset_of(&a)))
+        }
+        (Some(Gtids::MariaDb(a)), Some(Gtids::MariaDb(b))) if a != b => {
+            Some((a.at_or_before(&b), b.at_or_before(&a)))
+        }
+        (_, _) => None,
+    };
+    match contained {
+        Some((true, true)) => return OffsetOrder::Same,
+        Some((true, false)) => return OffsetOrder::Before,
+        Some((false, true)) => return OffsetOrder::After,
+        Some((false, false)) => return OffsetOrder::Diverged,
+        None => {}
+    }
+    let file = |offset: &SourceOffset| BinlogFile::parse(&offset.file).ok();
+    let (Some(a_file), Some(b_file)) = (file(a), file(b)) else { return OffsetOrder::Unrelated };
+    if a_file.base() != b_file.base() {
+        return OffsetOrder::Unrelated;
+    }
+    let done = |offset: &SourceOffset| match &offset.holdfast {
+        Some(ours) => (ours.rows, 0),
+        None => (offset.event, offset.row),
+    };
+    let by_place = (a_file.number(), a.pos).cmp(&(b_file.number(), b.pos));
+    // Rows done are counted in other ways by us and by Debezium.
+    let comparable = a.holdfast.is_some() == b.holdfast.is_some();
+    let by_rows = if comparable { done(a).cmp(&done(b)) } else { Ordering::Equal };
+    match by_place.then(by_rows) {
+        Ordering::Less => OffsetOrder::Before,
+        Ordering::Equal => OffsetOrder::Same,
+        Ordering::Greater => OffsetOrder::After,
     }
 }
 

@@ -88,7 +88,7 @@ impl<'a> ChangeRecord<'a> {
     /// Which step of which log it came from.
     #[must_use]
     pub fn identity(&self) -> EventId {
-        self.batch.origin(self.entry).identity(&self.batch.lineage, self.entry.part)
+        self.batch.identity(self.entry)
     }
 
     /// The offset to store for a consumer that keeps offsets itself and stores that of the last record it is done
@@ -105,7 +105,7 @@ impl<'a> ChangeRecord<'a> {
         point.to_source_offset()
     }
 
-    /// A handle that acknowledges all parts of the record's group.
+    /// A handle that acknowledges all parts of the record's group, or gives them back.
     #[must_use]
     pub fn ack_group(&self) -> AckGroup {
         self.batch.ack_group(self.entry.group())
@@ -135,6 +135,6 @@ impl<'a> ChangeRecord<'a> {
     }
 
     fn text(&self, range: Range<usize>) -> &'a [u8] {
-        self.batch.bytes.get(range).unwrap_or_default()
+        self.batch.text(range)
     }
 }

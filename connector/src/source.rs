@@ -1,13 +1,16 @@
 //! Where the engine's records come from: the snapshot, then the log, over as many connections as it takes.
 
 mod progress;
+#[cfg(any(test, feature = "testkit"))]
+mod scripted;
+mod upstream;
 mod verify;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use holdfast_binlog::client::{BinlogClient, ClientOptions, DumpStart, Password};
-use holdfast_binlog::event::{ChecksumAlgorithm, EventData, PayloadReader};
+use holdfast_binlog::client::{ClientOptions, DumpStart, Password};
+use holdfast_binlog::event::{EventData, PayloadReader};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
 use holdfast_binlog::txn::{Gtids, TransactionGtid, TxnTracker};
 use holdfast_binlog::{BinlogPosition, GtidSet};
@@ -33,10 +36,14 @@ use crate::refresh::{Refresh, RefreshOptions, is_damaged};
 use crate::stores::recover;
 
 pub(crate) use progress::LogProgress;
+use upstream::Opened;
+pub(crate) use upstream::Upstream;
 pub(crate) use verify::{Followed, scan, verify};
 
 /// The source task's state.
 pub(crate) struct Source {
+    /// Where the log comes from.
+    pub(crate) upstream: Upstream,
     pub(crate) config: Arc<Config>,
     pub(crate) history: Arc<dyn HistoryStore>,
     pub(crate) committer: Arc<Committer>,
@@ -92,6 +99,7 @@ impl Source {
         signals: Arc<Signals>,
     ) -> Self {
         Self {
+            upstream: Upstream::Server,
             config,
             history,
             committer,
@@ -145,6 +153,10 @@ impl Source {
     }
 
     async fn capture(&mut self) -> Result<Ended, Error> {
+        #[cfg(any(test, feature = "testkit"))]
+        if let Upstream::Scripted(server) = &self.upstream {
+            return self.capture_scripted(server.clone()).await;
+        }
         let mut conn = holdfast_snapshot::connect(&server_options(&self.config)).await?;
         let facts = holdfast_snapshot::facts(&mut conn).await?;
         self.check_server(&facts)?;
@@ -590,21 +602,8 @@ impl Source {
         if let Some(ended) = self.hold().await {
             return Ok(ended);
         }
-        let client = BinlogClient::connect(&client_options(&self.config))
-            .await
-            .map_err(|error| self.dump_failed(error))?;
-        check_same_server(facts, client.server().server_uuid.as_deref())?;
-        let checksum = if client.server().checksum {
-            ChecksumAlgorithm::Crc32
-        } else {
-            ChecksumAlgorithm::None
-        };
-        let dump_start = self.dump_start(facts, offset, track_gtids).await?;
-        let by_position = matches!(dump_start, DumpStart::Position(_));
-        if by_position && let Some(first) = HeldRef::first(&held_of(offset)?) {
-            assembler.catch_up_from(first, dump_position(offset));
-        }
-        let mut dump = client.dump(dump_start).await.map_err(|error| self.dump_failed(error))?;
+        let Opened { mut dump, checksum, by_position } =
+            self.open_dump(facts, offset, assembler, track_gtids).await?;
         let options = StreamOptions { checksum: Some(checksum), ..StreamOptions::default() };
         let mut stream = EventStream::new(offset.file.clone(), options);
         let mut payload = PayloadReader::default();
@@ -635,7 +634,7 @@ impl Source {
             let bytes = if dump.has_buffered() {
                 dump.next_event().await
             } else {
-                signals.reached(assembler.offset(), last_event, now_ns());
+                signals.reached(assembler.offset(), last_event, self.now_ns());
                 signals.counters.events(std::mem::take(&mut events));
                 if let Some(ended) = self.flush(assembler).await {
                     return Ok(ended);
@@ -646,7 +645,7 @@ impl Source {
                     () = signals.until(|now| *now != wanted) => continue,
                     Some(_) = beat.join_next() => continue,
                     () = tick(&mut heartbeat) => {
-                        assembler.heartbeat(now_ns())?;
+                        assembler.heartbeat(self.now_ns())?;
                         if let Some(query) = &self.config.events.heartbeat_query
                             && beat.is_empty()
                         {
@@ -659,7 +658,11 @@ impl Source {
             };
             let bytes = bytes.map_err(|error| self.dump_failed(error))?;
             let Some(bytes) = bytes else {
-                return Err(Error::DumpEnded);
+                return if self.upstream.is_complete() {
+                    Ok(Ended::Stopped)
+                } else {
+                    Err(Error::DumpEnded)
+                };
             };
             events += 1;
             if !streaming {
@@ -681,14 +684,14 @@ impl Source {
                 let span = event.span();
                 while let Some(inner) = payload.next_event()? {
                     let event = stream.decode_nested(inner, span)?;
-                    let step = assembler.handle(&event, now_ns())?;
+                    let step = assembler.handle(&event, self.now_ns())?;
                     if let Some(ended) = self.finish_step(step, assembler).await? {
                         return Ok(ended);
                     }
                 }
                 assembler.payload_done(span.end);
             } else {
-                let step = assembler.handle(&event, now_ns())?;
+                let step = assembler.handle(&event, self.now_ns())?;
                 if let Some(ended) = self.finish_step(step, assembler).await? {
                     return Ok(ended);
                 }
@@ -711,7 +714,7 @@ impl Source {
             if !pending.records.is_empty() {
                 self.history.append(&pending.records).await?;
             }
-            assembler.apply_ddl(*pending, now_ns())?;
+            assembler.apply_ddl(*pending, self.now_ns())?;
             self.signals.counters.schema_change();
         }
         while let Some(batch) = assembler.take_ready() {
@@ -780,9 +783,7 @@ impl Source {
         if track_gtids {
             match gtids_of(offset, self.config.is_mariadb())? {
                 Some(Gtids::MySql(set)) if !set.is_empty() => {
-                    let mut conn =
-                        holdfast_snapshot::connect(&server_options(&self.config)).await?;
-                    let purged = holdfast_snapshot::purged_gtids(&mut conn, facts).await?;
+                    let purged = self.purged_gtids(facts).await?;
                     // Sources that the offset does not know start behind what was purged of them.
                     let mut start = parse_set(purged.as_deref())?;
                     start.overlay(&counted(&self.config, &set));

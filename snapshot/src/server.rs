@@ -64,6 +64,18 @@ pub struct ServerFacts {
 }
 
 impl ServerFacts {
+    /// Facts of a server of this version; names of `variables` in lower case.
+    #[must_use]
+    pub fn new(version: impl Into<String>, variables: BTreeMap<String, String>) -> Self {
+        let version = version.into();
+        let flavor = if version.to_ascii_lowercase().contains("mariadb") {
+            ServerFlavor::MariaDb
+        } else {
+            ServerFlavor::MySql
+        };
+        Self { flavor, version, variables }
+    }
+
     /// A global system variable by its lower-case name; `None` where the server has none of that name.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<&str> {
@@ -312,12 +324,7 @@ pub async fn facts(conn: &mut Conn) -> Result<ServerFacts, Error> {
     let variables: BTreeMap<String, String> =
         rows.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
     let version = variables.get("version").cloned().unwrap_or_default();
-    let flavor = if version.to_ascii_lowercase().contains("mariadb") {
-        ServerFlavor::MariaDb
-    } else {
-        ServerFlavor::MySql
-    };
-    Ok(ServerFacts { flavor, version, variables })
+    Ok(ServerFacts::new(version, variables))
 }
 
 /// Reads the end of the server's log and the GTIDs executed.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::row::{TestColumn, TestValue};
-use crate::event::{ChecksumAlgorithm, EventHeader, EventType};
+use crate::event::{ChecksumAlgorithm, EventHeader, EventType, XaId};
 use crate::file::MAGIC;
 use crate::gtid::{Gtid, MariaDbGtid};
 
@@ -454,10 +454,61 @@ impl LogBuilder {
         self.event(EventType::Stop, 0, &[])
     }
 
+    /// `XA_PREPARE`: the end of the part of an XA transaction that is logged before its outcome; or its commit in one phase.
+    pub fn xa_prepare(mut self, xid: XaId<'_>, one_phase: bool) -> Self {
+        let length = |part: &[u8]| u32::try_from(part.len()).expect("a part of an XID is short");
+        let mut body = vec![u8::from(one_phase)];
+        body.extend(xid.format_id.to_le_bytes());
+        body.extend(length(xid.gtrid).to_le_bytes());
+        body.extend(length(xid.bqual).to_le_bytes());
+        body.extend(xid.gtrid);
+        body.extend(xid.bqual);
+        self = self.event(EventType::XaPrepare, 0, &body);
+        self.in_transaction = false;
+        self
+    }
+
+    /// The log that goes on in `file` with the same settings; [`Self::rotate`] is what leads there.
+    pub fn next_file(&self, file: &str) -> Self {
+        Self::with_options(file, self.options.clone())
+    }
+
+    /// The file's name.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The settings.
+    #[must_use]
+    pub const fn options(&self) -> &LogOptions {
+        &self.options
+    }
+
     /// Offset of the next event in the file, bytes.
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.position
+    }
+
+    /// The event of that number, from 0; `None` behind the last.
+    #[must_use]
+    pub fn nth_event(&self, number: usize) -> Option<&[u8]> {
+        self.bytes.get(self.events.get(number)?.clone())
+    }
+
+    /// The format description as a server sends it when reading begins elsewhere in the file: without a place of its own.
+    #[must_use]
+    pub fn format_without_place(&self) -> Vec<u8> {
+        let mut event = self.nth_event(0).unwrap_or_default().to_vec();
+        if let Some(end_position) = event.get_mut(13..17) {
+            end_position.fill(0);
+        }
+        let covered = event.len().saturating_sub(4);
+        event.truncate(covered);
+        let checksum = crc32fast::hash(&event);
+        event.extend(checksum.to_le_bytes());
+        event
     }
 
     /// The events so far, in order, each from its common header to its checksum: what a connection would get.

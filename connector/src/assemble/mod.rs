@@ -528,6 +528,10 @@ impl Assembler {
     }
 
     fn close_group(&mut self) {
+        if self.xa.is_open() && self.batch.open_parts() == 0 {
+            // Progress, of which nothing is known before the outcome.
+            return;
+        }
         self.at_place(BatchBuilder::close_group);
         self.finish_full();
     }
@@ -598,13 +602,14 @@ impl Assembler {
         Place { tracker, xa, birth: birth.as_ref(), event_us, server_id, snapshot, lineage }
     }
 
-    /// Tells the batch where the stream is.
+    /// Tells the batch where the stream is. The records of an open XA unit stay in the batch until its outcome is known,
+    /// and have the offsets that hold after it.
     fn at_place(&mut self, tell: impl FnOnce(&mut BatchBuilder, OffsetView<'_>)) {
         let Self { batch, tracker, xa, birth, lineage, event_us, server_id, snapshot, .. } = self;
         let (event_us, server_id, snapshot) = (*event_us, *server_id, *snapshot);
         let birth = birth.as_ref();
         let place = Place { tracker, xa, birth, event_us, server_id, snapshot, lineage };
-        tell(batch, place.view());
+        tell(batch, place.view_with(None));
     }
 }
 
@@ -620,12 +625,17 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
+    /// Nothing of a unit whose outcome is not known counts as done.
     fn view(self) -> OffsetView<'a> {
+        let undecided = self.xa.undecided();
+        self.view_with(undecided)
+    }
+
+    /// With other counts than the tracker's.
+    fn view_with(self, counts: Option<(u64, u64, u64)>) -> OffsetView<'a> {
         let tracker = self.xa.suspended().unwrap_or(self.tracker);
         let RestartPoint { unit, events, event_row, rows } = tracker.restart_point();
-        // Nothing of a unit whose outcome is not known counts as done.
-        let undecided = self.xa.is_open() && !self.xa.is_replaying();
-        let counts = if undecided { (0, 0, 0) } else { (*events, *event_row, *rows) };
+        let counts = counts.unwrap_or((*events, *event_row, *rows));
         let birth = self.birth.filter(|(file, _)| *file == unit.file).map(|(_, birth)| *birth);
         OffsetView {
             unit,

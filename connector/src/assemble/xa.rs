@@ -19,7 +19,7 @@ use std::sync::Arc;
 use holdfast_binlog::event::mariadb::MariaDbGtidEvent;
 use holdfast_binlog::event::{Event, EventData};
 use holdfast_binlog::position::BinlogFile;
-use holdfast_binlog::txn::{TransactionGtid, TxnTracker};
+use holdfast_binlog::txn::{RestartPoint, TransactionGtid, TxnTracker};
 
 use super::Assembler;
 use crate::batch::HeldRecords;
@@ -50,6 +50,8 @@ struct HeldUnit {
 #[derive(Debug)]
 struct OpenUnit {
     place: HeldRef,
+    /// Events, rows in the next event, and rows of it that an earlier run had done.
+    done: (u64, u64, u64),
 }
 
 /// Prepared transactions, the open one, and what a restart still has to read again.
@@ -81,6 +83,11 @@ impl XaState {
     /// Whether records are of an open XA unit, whose outcome is not known.
     pub(super) const fn is_open(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// What of the open unit counts as done while its outcome is not known: what an earlier run had done.
+    pub(super) fn undecided(&self) -> Option<(u64, u64, u64)> {
+        self.open.as_ref().filter(|_| !self.is_replaying()).map(|unit| unit.done)
     }
 
     /// The stream's own tracker, while another one follows what is read again.
@@ -218,7 +225,7 @@ impl Assembler {
                 && *unit.place.file == *event.file
         };
         if let Some(unit) = self.xa.held.iter().find(|unit| wanted(unit)) {
-            self.xa.open = Some(OpenUnit { place: unit.place.clone() });
+            self.xa.open = Some(OpenUnit { place: unit.place.clone(), done: (0, 0, 0) });
             self.tracker.begin(event.position);
         }
     }
@@ -267,15 +274,15 @@ impl Assembler {
         if let Some(batch) = self.batch.finish() {
             self.ready.push_back(batch);
         }
-        let unit = &self.tracker.restart_point().unit;
+        let RestartPoint { unit, events, event_row, rows } = self.tracker.restart_point();
         let place =
             HeldRef { xid, gtid: unit.gtid, file: event.file.into(), position: unit.gtid_position };
-        self.xa.open = Some(OpenUnit { place });
+        self.xa.open = Some(OpenUnit { place, done: (*events, *event_row, *rows) });
     }
 
     /// The open unit ends at byte `end` with a prepare, or with its one-phase commit.
     pub(super) fn xa_prepared(&mut self, end: u64, one_phase: bool) -> Result<(), Error> {
-        let Some(OpenUnit { place }) = self.xa.open.take() else { return self.close(end) };
+        let Some(OpenUnit { place, .. }) = self.xa.open.take() else { return self.close(end) };
         if one_phase {
             self.close(end)?;
             self.finish_full();
