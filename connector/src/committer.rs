@@ -79,6 +79,11 @@ impl Committer {
         Self::new(Arc::new(MemoryOffsetStore::new()), key, None, config.is_mariadb())
     }
 
+    /// What is stored.
+    pub(crate) async fn stored(&self) -> Option<SourceOffset> {
+        self.written.lock().await.offset.clone()
+    }
+
     /// Stores the frontier if it moved since the last time. One that would move the stored offset backwards is refused:
     /// the old one stays, and nothing else ends.
     pub(crate) async fn commit(&self) -> Result<(), OffsetStoreError> {

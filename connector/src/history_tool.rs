@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use holdfast_history::compare::Rule;
 use holdfast_history::offset::SourceOffset;
-use holdfast_history::recover::Recovered;
+use holdfast_history::recover::{CheckpointCheck, Recovered};
 use holdfast_history::store::HistoryStore;
 use holdfast_history::{HistoryRecord, Table, TableId};
 
@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::offset_store::{OffsetKey, open_offsets};
 use crate::source::{server_facts, verify as follow};
-use crate::stores::{open_history_read_only, recover};
+use crate::stores::{check_checkpoint, open_history_read_only, recover};
 
 /// The offset that is stored for this configuration, if any.
 ///
@@ -235,6 +235,8 @@ pub struct Verified {
     /// Tables whose key in the log is not that of the definition: the definition's, then the log's. It is no mismatch: of
     /// several unique indexes either may stand for the key.
     pub keys: BTreeMap<TableId, (String, String)>,
+    /// Whether the checkpoint beside the history gives what all of the history gives.
+    pub checkpoint: CheckpointCheck,
     /// What ended the reading before the end of the log, such as a statement that can't be understood.
     pub error: Option<Error>,
 }
@@ -247,11 +249,20 @@ pub struct Verified {
 ///
 /// What keeps an engine from starting at the offset.
 pub async fn verify(
-    config: Config,
+    mut config: Config,
     offset: SourceOffset,
     only: Option<&TableId>,
 ) -> Result<Verified, Error> {
     let store = open_history_read_only(&config)?;
+    let checkpoint = match config.history.checkpoint_records {
+        0 => CheckpointCheck::None,
+        _ => {
+            let lower_case_names = server_facts(&config).await?.lower_case_names();
+            check_checkpoint(&config, &*store, &offset, lower_case_names).await?
+        }
+    };
+    // The definitions are those of the history itself.
+    config.history.checkpoint_records = 0;
     let followed = follow(Arc::new(config), store, offset.clone(), None).await?;
     let mut found = followed.verification;
     if let Some(only) = only {
@@ -267,6 +278,7 @@ pub async fn verify(
         events: found.events,
         mismatches: found.findings,
         keys: found.keys,
+        checkpoint,
         error: followed.error,
     })
 }

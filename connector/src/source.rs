@@ -33,7 +33,7 @@ use crate::control::{EngineState, LastEvent, Signals};
 use crate::error::{DumpFailure, Error, ErrorClass};
 use crate::offset::{Lineage, OffsetPoint, dump_position, file_of, gtids_of, resume_of};
 use crate::refresh::{Refresh, RefreshOptions, is_damaged};
-use crate::stores::recover;
+use crate::stores::{keep_checkpoint, recover};
 
 pub(crate) use progress::LogProgress;
 use upstream::Opened;
@@ -56,6 +56,10 @@ pub(crate) struct Source {
     streamed: bool,
     /// Whether reading stood still on the current connection.
     held: bool,
+    /// Records that were appended to the history since its last checkpoint.
+    appended: usize,
+    /// Whether the case of names is irrelevant to the server.
+    lower_case_names: bool,
     /// Whether a snapshot takes the place of what is gone from the log.
     pub(crate) fills_gap: bool,
     /// Where definitions were rebuilt last because a row did not fit.
@@ -109,6 +113,8 @@ impl Source {
             rewinds: 0,
             streamed: false,
             held: false,
+            appended: 0,
+            lower_case_names: false,
             fills_gap: false,
             repaired_at: None,
         }
@@ -467,6 +473,11 @@ impl Source {
         let Recovered { tables, guard, report, ahead } =
             recover(&self.config, &*self.history, &offset, facts.lower_case_names()).await?;
         crate::metrics::recovered(&self.config.topic_prefix, &report);
+        let most = self.config.history.checkpoint_records;
+        if most > 0 && report.recovered - report.from_checkpoint >= most {
+            let (config, history) = (&self.config, &*self.history);
+            keep_checkpoint(config, history, &offset, facts.lower_case_names()).await;
+        }
         self.check_guardrail(&tables)?;
         check_available(&self.config, conn, facts, &offset).await?;
         let lineage = self.lineage(facts, Some(&offset));
@@ -496,6 +507,7 @@ impl Source {
     /// Reads the log, over as many connections as it takes.
     async fn stream(&mut self, facts: &ServerFacts, start: StreamStart) -> Result<Ended, Error> {
         let track_gtids = self.tracks_gtids(facts);
+        self.lower_case_names = facts.lower_case_names();
         let (mut assembler, mut offset) = self.assembler(facts, start)?;
         self.committer.ledger.lock().start_at(assembler.offset());
         let mut failures = 0_u32;
@@ -713,6 +725,8 @@ impl Source {
         if let Step::Ddl(pending) = step {
             if !pending.records.is_empty() {
                 self.history.append(&pending.records).await?;
+                self.appended += pending.records.len();
+                self.keep_checkpoint().await;
             }
             assembler.apply_ddl(*pending, self.now_ns())?;
             self.signals.counters.schema_change();
@@ -724,6 +738,19 @@ impl Source {
             }
         }
         Ok(None)
+    }
+
+    /// Writes a checkpoint of the history after so many records, as of what is committed: a start begins there.
+    async fn keep_checkpoint(&mut self) {
+        let most = self.config.history.checkpoint_records;
+        if most == 0 || self.appended < most {
+            return;
+        }
+        self.appended = 0;
+        if let Some(offset) = self.committer.stored().await {
+            let (config, history) = (&self.config, &*self.history);
+            keep_checkpoint(config, history, &offset, self.lower_case_names).await;
+        }
     }
 
     /// Gives out everything that was assembled.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use holdfast_history::ddl::DdlContext;
 use holdfast_history::offset::SourceOffset;
-use holdfast_history::recover::{RecoverOptions, Recovered, recover_store};
+use holdfast_history::recover::{
+    self, CheckpointCheck, RecoverOptions, Recovered, recover_store, write_checkpoint,
+};
 use holdfast_history::store::{FileHistoryStore, HistoryStore, MemoryHistory, OpendalHistoryStore};
 
 use crate::config::{Config, StoreKind};
@@ -63,16 +65,62 @@ pub(crate) async fn recover(
     offset: &SourceOffset,
     lower_case_names: bool,
 ) -> Result<Recovered, holdfast_history::Error> {
-    let context = DdlContext {
+    let context = ddl_context(config);
+    let options = recover_options(config, &context, lower_case_names);
+    recover_store(history, &config.topic_prefix, offset, &options).await
+}
+
+/// Writes a checkpoint of the definitions as of `offset`. That it can't be written stops nothing.
+pub(crate) async fn keep_checkpoint(
+    config: &Config,
+    history: &dyn HistoryStore,
+    offset: &SourceOffset,
+    lower_case_names: bool,
+) {
+    let context = ddl_context(config);
+    let options = recover_options(config, &context, lower_case_names);
+    match write_checkpoint(history, &config.topic_prefix, offset, &options).await {
+        Ok(_) | Err(holdfast_history::Error::ReadOnly { .. }) => {}
+        Err(error) => {
+            let error = Error::from(error);
+            tracing::warn!(
+                error = error.chain(),
+                "no checkpoint of the schema history was written"
+            );
+        }
+    }
+}
+
+/// Compares what the checkpoint gives for `offset` with what all of the history gives.
+pub(crate) async fn check_checkpoint(
+    config: &Config,
+    history: &dyn HistoryStore,
+    offset: &SourceOffset,
+    lower_case_names: bool,
+) -> Result<CheckpointCheck, holdfast_history::Error> {
+    let context = ddl_context(config);
+    let options = recover_options(config, &context, lower_case_names);
+    recover::check_checkpoint(history, &config.topic_prefix, offset, &options).await
+}
+
+fn ddl_context(config: &Config) -> DdlContext {
+    DdlContext {
         flavor: config.ddl_flavor(),
         comments: config.events.schema_comments,
         ..DdlContext::default()
-    };
-    let options = RecoverOptions {
+    }
+}
+
+fn recover_options<'a>(
+    config: &Config,
+    context: &'a DdlContext,
+    lower_case_names: bool,
+) -> RecoverOptions<'a> {
+    RecoverOptions {
         prefer_ddl: config.history.prefer_ddl,
         skip_unparseable: config.history.skip_unparseable,
         lower_case_names,
-        ..RecoverOptions::new(&context)
-    };
-    recover_store(history, &config.topic_prefix, offset, &options).await
+        checkpoint: config.history.checkpoint_records > 0,
+        ..RecoverOptions::new(context)
+    }
 }

@@ -55,6 +55,16 @@ impl Ahead {
         }
     }
 
+    /// The tables, and where they were read.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Arc<Table>, &LogPlace)> + '_ {
+        self.tables.values().map(|ahead| (&ahead.table, &ahead.read_at))
+    }
+
+    /// Takes a table that was read at a place.
+    pub(crate) fn insert(&mut self, table: Arc<Table>, read_at: LogPlace) {
+        self.tables.insert(table.id.clone(), ReadAhead { table, read_at });
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

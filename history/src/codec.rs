@@ -15,16 +15,18 @@
 //! A store that appends lines cannot make several of them appear at once. There each record of a group of two or more
 //! has one more member, `"holdfast_group":"2/5"`, its number and the group's size, which Debezium ignores: see [`Group`].
 
-use std::sync::Arc;
+mod definition;
+mod line;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+pub(crate) use definition::read_definition;
+pub use definition::read_table_changes;
+pub(crate) use line::RawChange;
+pub use line::RecordLine;
 
-use crate::json::{Members, ObjectWriter, write_string, write_string_or_null};
-use crate::offset::{OffsetError, SourceOffset};
+use crate::json::{ObjectWriter, write_string, write_string_or_null};
+use crate::offset::OffsetError;
 use crate::record::{HistoryRecord, TableChange};
-use crate::schema::{Column, DefaultValue, JdbcType, Table, TableId};
+use crate::schema::{Column, DefaultValue, Table};
 
 /// The place of a record in the group that it was appended with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,117 +64,6 @@ pub fn write_record(record: &HistoryRecord, group: Option<Group>, out: &mut Vec<
 pub fn read_record(line: &str) -> Result<(HistoryRecord, Option<Group>), RecordError> {
     let line = RecordLine::parse(line)?;
     Ok((line.to_record()?, line.group))
-}
-
-/// A line of which only what decides about it has been read: most of a long history is definitions that a later record
-/// replaces, and those need no more than their tables' names.
-#[derive(Debug)]
-pub struct RecordLine<'a> {
-    /// The record's `source`.
-    pub source: String,
-    /// The record's `position`.
-    pub position: SourceOffset,
-    /// Its place in the append.
-    pub group: Option<Group>,
-    members: Members<'a>,
-}
-
-impl<'a> RecordLine<'a> {
-    /// Reads source, position and group, and checks that the rest is JSON.
-    ///
-    /// # Errors
-    ///
-    /// [`RecordError`], which names the member and never shows a value.
-    pub fn parse(line: &'a str) -> Result<Self, RecordError> {
-        let members: Members<'_> = serde_json::from_str(line)
-            .map_err(|error| RecordError::NotAnObject { column: error.column() })?;
-        let (mut source, mut position, mut group) = (None, None, None);
-        for (name, raw) in &members.0 {
-            match name.as_str() {
-                "source" => source = read_source(&parse(raw, "source")?)?,
-                "position" if raw.get() != "null" => {
-                    position =
-                        Some(SourceOffset::from_json(raw.get()).map_err(RecordError::Position)?);
-                }
-                "holdfast_group" => group = read_group(&parse(raw, "holdfast_group")?)?,
-                _ => {}
-            }
-        }
-        Ok(Self {
-            source: source.ok_or_else(|| missing("source.server"))?,
-            position: position.ok_or_else(|| missing("position"))?,
-            group,
-            members,
-        })
-    }
-
-    /// The tables that the definitions name, the former names of renamed ones among them; the definitions themselves are
-    /// stepped over.
-    ///
-    /// # Errors
-    ///
-    /// [`RecordError`] for a member `tableChanges` that is no list of changes.
-    pub fn table_ids(&self) -> Result<Vec<TableId>, RecordError> {
-        #[derive(Deserialize)]
-        struct Ids {
-            id: String,
-            #[serde(rename = "previousId")]
-            previous: Option<String>,
-        }
-        let Some(raw) = self.member("tableChanges") else { return Ok(Vec::new()) };
-        let changes: Option<Vec<Ids>> = serde_json::from_str(raw.get())
-            .map_err(|_| wrong("tableChanges", "a list of changes of named tables"))?;
-        let names = changes
-            .into_iter()
-            .flatten()
-            .flat_map(|change| std::iter::once(change.id).chain(change.previous));
-        names
-            .map(|name| {
-                name.parse().map_err(|_| wrong("tableChanges", "a list of changes of named tables"))
-            })
-            .collect()
-    }
-
-    /// The whole record.
-    ///
-    /// # Errors
-    ///
-    /// [`RecordError`], which names the member and never shows a value.
-    pub fn to_record(&self) -> Result<HistoryRecord, RecordError> {
-        let mut record = HistoryRecord {
-            source: self.source.clone(),
-            position: self.position.clone(),
-            ts_ms: 0,
-            database_name: String::new(),
-            ddl: None,
-            table_changes: Vec::new(),
-        };
-        for (name, raw) in &self.members.0 {
-            match name.as_str() {
-                "ts_ms" => {
-                    let value = parse(raw, "ts_ms")?;
-                    if !value.is_null() {
-                        record.ts_ms =
-                            value.as_i64().ok_or_else(|| wrong("ts_ms", "a whole number"))?;
-                    }
-                }
-                "databaseName" => {
-                    record.database_name =
-                        string(&parse(raw, "databaseName")?, "databaseName")?.unwrap_or_default();
-                }
-                "ddl" => record.ddl = string(&parse(raw, "ddl")?, "ddl")?,
-                "tableChanges" => {
-                    record.table_changes = read_table_changes(&parse(raw, "tableChanges")?)?
-                }
-                _ => {}
-            }
-        }
-        Ok(record)
-    }
-
-    fn member(&self, wanted: &str) -> Option<&'a RawValue> {
-        self.members.0.iter().rev().find(|(name, _)| name == wanted).map(|(_, raw)| *raw)
-    }
 }
 
 /// The group of a line, told from its last bytes alone; right for every line that is a record.
@@ -236,25 +127,6 @@ pub fn write_table_changes_connect(changes: &[TableChange], out: &mut Vec<u8>) {
     });
 }
 
-/// Reads a `tableChanges` array, in the form of the history or of the schema change records.
-///
-/// # Errors
-///
-/// [`RecordError`], which names the member and never shows a value.
-pub fn read_table_changes(value: &Value) -> Result<Vec<TableChange>, RecordError> {
-    if value.is_null() {
-        return Ok(Vec::new());
-    }
-    let changes = value.as_array().ok_or_else(|| wrong("tableChanges", "an array"))?;
-    let mut read = Vec::with_capacity(changes.len());
-    for (index, change) in changes.iter().enumerate() {
-        read.push(
-            read_change(change).map_err(|error| error.under(&format!("tableChanges[{index}]")))?,
-        );
-    }
-    Ok(read)
-}
-
 /// Why a line is no history record. The line's file and number are added by the store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -313,7 +185,7 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    fn under(self, parent: &str) -> Self {
+    pub(crate) fn under(self, parent: &str) -> Self {
         match self {
             Self::Missing { member } => Self::Missing { member: format!("{parent}.{member}") },
             Self::Wrong { member, expected } => {
@@ -423,184 +295,6 @@ const fn change_type(change: &TableChange) -> &'static str {
         TableChange::Alter { .. } => "ALTER",
         TableChange::Drop(_) => "DROP",
     }
-}
-
-fn read_source(value: &Value) -> Result<Option<String>, RecordError> {
-    if value.is_null() {
-        return Ok(None);
-    }
-    let source = value.as_object().ok_or_else(|| wrong("source", "an object"))?;
-    optional_string(source, "server").map_err(|error| error.under("source"))
-}
-
-fn read_group(value: &Value) -> Result<Option<Group>, RecordError> {
-    let parsed = value.as_str().and_then(|text| {
-        let (index, count) = text.split_once('/')?;
-        let group = Group { index: index.parse().ok()?, count: count.parse().ok()? };
-        (group.index >= 1 && group.index <= group.count).then_some(group)
-    });
-    match parsed {
-        Some(group) => Ok(Some(group)),
-        None => Err(wrong("holdfast_group", "a number and a count")),
-    }
-}
-
-fn read_change(value: &Value) -> Result<TableChange, RecordError> {
-    let change = value.as_object().ok_or_else(|| wrong("", "an object"))?;
-    let id = read_id(change, "id")?.ok_or_else(|| missing("id"))?;
-    let definition = |id: TableId| -> Result<Arc<Table>, RecordError> {
-        let table =
-            change.get("table").filter(|table| !table.is_null()).ok_or_else(|| missing("table"))?;
-        let table = table.as_object().ok_or_else(|| wrong("table", "an object"))?;
-        let beside = optional_string(change, "comment")?;
-        let read = read_table(id, table, beside).map_err(|error| error.under("table"))?;
-        Ok(Arc::new(read))
-    };
-    match required_string(change, "type")?.as_str() {
-        "CREATE" => Ok(TableChange::Create(definition(id)?)),
-        "ALTER" => Ok(TableChange::Alter {
-            table: definition(id)?,
-            previous: read_id(change, "previousId")?,
-        }),
-        "DROP" => Ok(TableChange::Drop(id)),
-        _ => Err(wrong("type", "one of CREATE, ALTER, DROP")),
-    }
-}
-
-fn read_id(
-    change: &Map<String, Value>,
-    name: &'static str,
-) -> Result<Option<TableId>, RecordError> {
-    let Some(text) = optional_string(change, name)? else { return Ok(None) };
-    text.parse().map(Some).map_err(|_| wrong(name, "a quoted database and table name"))
-}
-
-fn read_table(
-    id: TableId,
-    table: &Map<String, Value>,
-    beside: Option<String>,
-) -> Result<Table, RecordError> {
-    let columns = match table.get("columns") {
-        None | Some(Value::Null) => return Err(missing("columns")),
-        Some(columns) => columns.as_array().ok_or_else(|| wrong("columns", "an array"))?,
-    };
-    let mut placed = Vec::with_capacity(columns.len());
-    for (index, column) in columns.iter().enumerate() {
-        placed
-            .push(read_column(column).map_err(|error| error.under(&format!("columns[{index}]")))?);
-    }
-    placed.sort_by_key(|(position, _)| *position);
-    let mut read = Vec::with_capacity(placed.len());
-    for (position, column) in placed {
-        read.push(column);
-        if u64::try_from(read.len()) != Ok(position) {
-            return Err(wrong("columns", "a list with the positions 1, 2, 3 and so on"));
-        }
-    }
-    let inside = optional_string(table, "comment")?;
-    Ok(Table {
-        id,
-        columns: read,
-        primary_key: optional_strings(table, "primaryKeyColumnNames")?,
-        default_charset: optional_string(table, "defaultCharsetName")?,
-        comment: beside.or(inside),
-    })
-}
-
-fn read_column(value: &Value) -> Result<(u64, Column), RecordError> {
-    let column = value.as_object().ok_or_else(|| wrong("", "an object"))?;
-    let type_name = match optional_string(column, "typeName")? {
-        Some(name) => name,
-        None => required_string(column, "typeExpression").map_err(|_| missing("typeName"))?,
-    };
-    let jdbc_type = optional_i32(column, "jdbcType")?.ok_or_else(|| missing("jdbcType"))?;
-    let position = match column.get("position") {
-        None | Some(Value::Null) => return Err(missing("position")),
-        Some(position) => position.as_u64().ok_or_else(|| wrong("position", "a whole number"))?,
-    };
-    let default = match optional_string(column, "defaultValueExpression")? {
-        Some(expression) => DefaultValue::Expression(expression),
-        None if optional_boolean(column, "hasDefaultValue")?.unwrap_or(false) => DefaultValue::Null,
-        None => DefaultValue::Absent,
-    };
-    let read = Column {
-        name: required_string(column, "name")?,
-        type_name,
-        jdbc_type: JdbcType(jdbc_type),
-        length: optional_i32(column, "length")?,
-        scale: optional_i32(column, "scale")?,
-        charset: optional_string(column, "charsetName")?,
-        optional: required_boolean(column, "optional")?,
-        auto_incremented: required_boolean(column, "autoIncremented")?,
-        generated: required_boolean(column, "generated")?,
-        default,
-        comment: optional_string(column, "comment")?,
-        enum_values: optional_strings(column, "enumValues")?,
-    };
-    Ok((position, read))
-}
-
-fn parse(raw: &RawValue, name: &str) -> Result<Value, RecordError> {
-    serde_json::from_str(raw.get()).map_err(|_| wrong(name, "a JSON value"))
-}
-
-fn string(value: &Value, name: &str) -> Result<Option<String>, RecordError> {
-    match value {
-        Value::Null => Ok(None),
-        Value::String(text) => Ok(Some(text.clone())),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            Err(wrong(name, "a string"))
-        }
-    }
-}
-
-fn optional_string(object: &Map<String, Value>, name: &str) -> Result<Option<String>, RecordError> {
-    object.get(name).map_or(Ok(None), |value| string(value, name))
-}
-
-fn required_string(object: &Map<String, Value>, name: &str) -> Result<String, RecordError> {
-    optional_string(object, name)?.ok_or_else(|| missing(name))
-}
-
-fn optional_strings(object: &Map<String, Value>, name: &str) -> Result<Vec<String>, RecordError> {
-    let Some(value) = object.get(name).filter(|value| !value.is_null()) else {
-        return Ok(Vec::new());
-    };
-    let items = value.as_array().ok_or_else(|| wrong(name, "an array"))?;
-    let text = |item: &Value| {
-        item.as_str().map(str::to_owned).ok_or_else(|| wrong(name, "an array of strings"))
-    };
-    items.iter().map(text).collect()
-}
-
-fn optional_boolean(object: &Map<String, Value>, name: &str) -> Result<Option<bool>, RecordError> {
-    match object.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => value.as_bool().map(Some).ok_or_else(|| wrong(name, "true or false")),
-    }
-}
-
-fn required_boolean(object: &Map<String, Value>, name: &str) -> Result<bool, RecordError> {
-    optional_boolean(object, name)?.ok_or_else(|| missing(name))
-}
-
-fn optional_i32(object: &Map<String, Value>, name: &str) -> Result<Option<i32>, RecordError> {
-    match object.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => value
-            .as_i64()
-            .and_then(|number| i32::try_from(number).ok())
-            .map(Some)
-            .ok_or_else(|| wrong(name, "a whole number of 32 bits")),
-    }
-}
-
-fn missing(member: &str) -> RecordError {
-    RecordError::Missing { member: member.to_owned() }
-}
-
-fn wrong(member: &str, expected: &'static str) -> RecordError {
-    RecordError::Wrong { member: member.to_owned(), expected }
 }
 
 #[cfg(test)]

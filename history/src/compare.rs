@@ -123,6 +123,15 @@ pub struct Verdict {
     pub why: &'static str,
 }
 
+/// What the comparison says of one record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Judgement {
+    /// The answer.
+    pub(crate) verdict: Verdict,
+    /// Whether the record is in the offset's log; `None` when nothing proves or refutes it.
+    pub(crate) same_log: Option<bool>,
+}
+
 /// An offset, read for comparing many records with it.
 #[derive(Debug)]
 pub struct Comparator<'a> {
@@ -147,22 +156,66 @@ impl<'a> Comparator<'a> {
     /// Whether `recorded` is at or before the offset.
     #[must_use]
     pub fn verdict(&self, recorded: &SourceOffset) -> Verdict {
+        self.judge(recorded).verdict
+    }
+
+    /// The verdict, and whether `recorded` is in the offset's log.
+    pub(crate) fn judge(&self, recorded: &SourceOffset) -> Judgement {
         let recorded = Side::read(recorded, &self.context, true);
         let mut verdict = self.decide(&recorded);
         verdict.warn |= recorded.bad_gtids || self.desired.bad_gtids;
-        if !verdict.apply && relation(&recorded, &self.desired) != Relation::Different {
+        let relation = relation(&recorded, &self.desired);
+        if !verdict.apply && relation != Relation::Different {
             verdict.suspicious = recorded.not_after(&self.desired) == Some(true);
         }
-        verdict
-    }
-
-    /// Whether `recorded` is in the offset's log: `None` when nothing proves or refutes it.
-    pub(crate) fn same_log(&self, recorded: &SourceOffset) -> Option<bool> {
-        match relation(&Side::read(recorded, &self.context, true), &self.desired) {
+        let same_log = match relation {
             Relation::Same => Some(true),
             Relation::Different => Some(false),
             Relation::Compatible => None,
+        };
+        Judgement { verdict, same_log }
+    }
+
+    /// Whether the verdict on `recorded` is the same for every offset further on in the offset's log, see
+    /// [`Self::continues`].
+    pub(crate) fn is_lasting(&self, recorded: &SourceOffset) -> bool {
+        let verdict = self.verdict(recorded);
+        if verdict.warn {
+            return false;
         }
+        match verdict.rule {
+            // Depends on the epochs and on where the earlier ones were closed.
+            Rule::Epoch => true,
+            Rule::Lineage | Rule::PredatesGtids => verdict.apply,
+            Rule::Coordinates => verdict.apply && self.desired.gtids.is_none(),
+            Rule::Gtids => {
+                let recorded = Side::read(recorded, &self.context, true);
+                verdict.apply && recorded.is_contained_in(&self.desired)
+            }
+            Rule::EventTime | Rule::Undecided => false,
+        }
+    }
+
+    /// Whether the offset is `earlier` or further on in the same log, and both know it for certain.
+    pub(crate) fn continues(&self, earlier: &SourceOffset) -> bool {
+        let desired = self.desired.offset;
+        let earlier = Side::read(earlier, &self.context, false);
+        let closed = |offset: &SourceOffset| {
+            offset.holdfast.as_ref().and_then(|ours| ours.closed.clone()).unwrap_or_default()
+        };
+        let known = |offset: &SourceOffset| {
+            offset.epoch().is_some() && offset.lineage().is_some() && offset.snapshot.is_none()
+        };
+        known(desired)
+            && known(earlier.offset)
+            && desired.epoch() == earlier.offset.epoch()
+            && desired.lineage() == earlier.offset.lineage()
+            && closed(desired) == closed(earlier.offset)
+            && !self.desired.bad_gtids
+            && !earlier.bad_gtids
+            && earlier.not_after(&self.desired) == Some(true)
+            && (earlier.gtids.is_none() && self.desired.gtids.is_none()
+                || earlier.is_contained_in(&self.desired))
     }
 
     fn decide(&self, recorded: &Side<'_>) -> Verdict {
@@ -321,6 +374,15 @@ impl<'a> Side<'a> {
         let origin =
             offset.server_id.filter(|&id| id != 0 && (is_record || !context.ignore_server_id));
         Self { offset, origin, file: BinlogFile::parse(&offset.file).ok(), gtids, bad_gtids, done }
+    }
+
+    /// Whether both have GTIDs, and these are all among those of `other`.
+    fn is_contained_in(&self, other: &Self) -> bool {
+        match (&self.gtids, &other.gtids) {
+            (Some(Gtids::MySql(ours)), Some(Gtids::MySql(theirs))) => ours.is_subset_of(theirs),
+            (Some(Gtids::MariaDb(ours)), Some(Gtids::MariaDb(theirs))) => ours.at_or_before(theirs),
+            _ => false,
+        }
     }
 
     /// Whether the coordinates are at or before those of `other`; `None` when they cannot be compared.

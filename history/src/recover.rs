@@ -2,20 +2,27 @@
 //!
 //! Records are taken in storage order and never sorted: one that was appended later wins. Each is compared with the offset
 //! ([`compare`](crate::compare)); those at or before it are applied, as images where they carry definitions, else by their
-//! statement. Source: Debezium, `AbstractSchemaHistory#recover`. Different here: the comparator; every skip is counted by
+//! statement. Of lines, the definitions that a later record replaces are checked to be JSON and not read any further: most
+//! of a long history is such. Source: Debezium, `AbstractSchemaHistory#recover`. Different here: the comparator; every skip is counted by
 //! its rule; a skip that looks wrong is a warning; and a redelivered statement is told from a new one ([`ReplayGuard`]).
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+mod checkpoint;
+mod guard;
+mod replay;
+
+pub use checkpoint::{CheckpointCheck, check_checkpoint, write_checkpoint};
+pub use guard::{ReplayGuard, StreamedStatement};
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use holdfast_binlog::position::BinlogFile;
-
+use self::replay::Replay;
 use crate::ahead::Ahead;
 use crate::codec::{RecordError, RecordLine};
-use crate::compare::{Comparator, CompareContext, Rule, Verdict};
-use crate::ddl::{DdlContext, apply_statement};
+use crate::compare::{Comparator, CompareContext, Judgement, Rule, Verdict};
+use crate::ddl::DdlContext;
 use crate::error::Error;
-use crate::offset::{LogPlace, SourceOffset};
+use crate::offset::SourceOffset;
 use crate::record::{HistoryRecord, TableChange};
 use crate::schema::{TableId, Tables};
 use crate::store::HistoryStore;
@@ -42,6 +49,8 @@ pub struct RecoverOptions<'a> {
     /// The operator says that the `server_id` in an offset without lineage is that of the server connected to. Without
     /// that it is only the origin of the last event, and is not compared.
     pub server_id_is_connected: bool,
+    /// Start from the checkpoint of the store where it fits, and read only the records after it.
+    pub checkpoint: bool,
     /// For tests; see [`CompareContext::event_times_decide`].
     #[doc(hidden)]
     pub event_times_decide: bool,
@@ -60,6 +69,7 @@ impl<'a> RecoverOptions<'a> {
             tables: None,
             gtid_sources: None,
             server_id_is_connected: false,
+            checkpoint: false,
             event_times_decide: false,
         }
     }
@@ -93,8 +103,10 @@ pub struct Recovered {
 /// What recovery did with the records. Record numbers count from 1 in storage order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecoveryReport {
-    /// Records read.
+    /// Records, read or in the checkpoint.
     pub recovered: usize,
+    /// Records that were not read, since the checkpoint has what they say.
+    pub from_checkpoint: usize,
     /// Records of other sources, left out.
     pub foreign: usize,
     /// Records applied.
@@ -124,7 +136,7 @@ pub struct SkippedRecord {
     pub record: usize,
     /// Why it was skipped.
     pub verdict: Verdict,
-    /// The tables that it changes, as far as its definitions name them; read as a line, former names among them.
+    /// The tables that it changes, as far as its definitions name them; former names among them.
     pub tables: Vec<TableId>,
 }
 
@@ -146,14 +158,18 @@ pub async fn recover_store(
     desired: &SourceOffset,
     options: &RecoverOptions<'_>,
 ) -> Result<Recovered, Error> {
-    let location = store.location();
-    let mut recovery = Recovery::new(server, desired, *options);
-    let mut push = |line: u64, record: &RecordLine<'_>| {
-        let damaged = |source| Error::Damaged { location: location.clone(), line, source };
-        recovery.push_line(record, damaged)
-    };
-    store.read(&mut push).await?;
-    Ok(recovery.finish())
+    if options.checkpoint
+        && let Some(checkpoints) = store.checkpoints()
+        && let Some((mut recovery, place)) =
+            checkpoint::resume_or_say_why(store, checkpoints, server, desired, *options).await
+    {
+        let mut push = |number: u64, line: &RecordLine<'_>| recovery.push_line(number, line);
+        checkpoints.read_after(place, &mut push).await?;
+        return recovery.finish();
+    }
+    let mut recovery = Recovery::new(server, desired, *options, store.location());
+    store.read(&mut |number, line| recovery.push_line(number, line)).await?;
+    recovery.finish()
 }
 
 /// Replays records that are in memory.
@@ -167,29 +183,37 @@ pub fn recover(
     desired: &SourceOffset,
     options: &RecoverOptions<'_>,
 ) -> Result<Recovered, Error> {
-    let mut recovery = Recovery::new(server, desired, *options);
+    let mut recovery = Recovery::new(server, desired, *options, String::new());
     for record in records {
         recovery.push(record)?;
     }
-    Ok(recovery.finish())
+    recovery.finish()
 }
 
 /// A replay that takes its records one by one.
 #[derive(Debug)]
-pub struct Recovery<'a> {
+struct Recovery<'a> {
     server: &'a str,
     desired: &'a SourceOffset,
     comparator: Comparator<'a>,
+    /// The store of the lines, for messages.
+    location: String,
     replay: Replay<'a>,
     guard: ReplayGuard,
     warned_tables: BTreeSet<TableId>,
+    /// The positions of the skipped records.
+    skip_positions: Vec<SourceOffset>,
     guesses: BTreeMap<(Rule, &'static str), usize>,
 }
 
 impl<'a> Recovery<'a> {
     /// Begins with no tables.
-    #[must_use]
-    pub fn new(server: &'a str, desired: &'a SourceOffset, options: RecoverOptions<'a>) -> Self {
+    fn new(
+        server: &'a str,
+        desired: &'a SourceOffset,
+        options: RecoverOptions<'a>,
+        location: String,
+    ) -> Self {
         let context = CompareContext {
             gtid_sources: options.gtid_sources,
             ignore_server_id: desired.holdfast.is_none() && !options.server_id_is_connected,
@@ -199,326 +223,131 @@ impl<'a> Recovery<'a> {
             server,
             desired,
             comparator: Comparator::new(desired, context),
-            replay: Replay {
-                tables: Tables::new(options.lower_case_names),
-                options,
-                report: RecoveryReport::default(),
-                statements: HashSet::new(),
-                ahead: Ahead::default(),
-            },
+            location,
+            replay: Replay::new(options),
             guard: ReplayGuard::default(),
             warned_tables: BTreeSet::new(),
+            skip_positions: Vec::new(),
             guesses: BTreeMap::new(),
         }
     }
 
     /// Takes the next record in storage order.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Statement`] when its statement cannot be applied and may not be skipped.
-    pub fn push(&mut self, record: &HistoryRecord) -> Result<(), Error> {
-        let Some(verdict) = self.verdict(&record.source, &record.position) else { return Ok(()) };
-        let tables = || record.table_changes.iter().map(|change| change.id().clone()).collect();
-        if verdict.apply {
-            self.apply(record)
+    fn push(&mut self, record: &HistoryRecord) -> Result<(), Error> {
+        let Some(judged) = self.judge(&record.source, &record.position) else { return Ok(()) };
+        if judged.verdict.apply {
+            self.apply(record, judged.same_log)
         } else {
-            self.skip(&record.position, verdict, tables());
+            let mut tables = Vec::with_capacity(record.table_changes.len());
+            for change in &record.table_changes {
+                tables.push(change.id().clone());
+                if let TableChange::Alter { previous: Some(previous), .. } = change {
+                    tables.push(previous.clone());
+                }
+            }
+            self.skip(&record.position, judged.verdict, tables);
             Ok(())
         }
     }
 
-    /// Takes the next record as a line, of which it reads no more than it needs. `damaged` adds the line's place.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::push`], and what `damaged` makes of a member that cannot be read.
-    pub fn push_line(
-        &mut self,
-        line: &RecordLine<'_>,
-        damaged: impl Fn(RecordError) -> Error,
-    ) -> Result<(), Error> {
-        let Some(verdict) = self.verdict(&line.source, &line.position) else { return Ok(()) };
-        if !verdict.apply {
-            let tables = line.table_ids().map_err(damaged)?;
-            self.skip(&line.position, verdict, tables);
+    /// Takes the next record as a line of a file, by its number there, and reads no more of it than it needs.
+    fn push_line(&mut self, number: u64, line: &RecordLine<'_>) -> Result<(), Error> {
+        let Some(judged) = self.judge(&line.source, &line.position) else { return Ok(()) };
+        if !judged.verdict.apply {
+            let tables = line.table_ids().map_err(|source| self.damaged(number, source))?;
+            self.skip(&line.position, judged.verdict, tables);
             return Ok(());
         }
-        if let Some(wanted) = self.replay.options.tables.filter(|_| !self.replay.options.prefer_ddl)
-        {
-            let tables = line.table_ids().map_err(&damaged)?;
+        let options = &self.replay.options;
+        if let Some(wanted) = options.tables.filter(|_| !options.prefer_ddl) {
+            let tables = line.table_ids().map_err(|source| self.damaged(number, source))?;
             if !tables.is_empty() && !tables.iter().any(wanted) {
                 self.replay.report.unwanted += 1;
                 return Ok(());
             }
         }
-        self.apply(&line.to_record().map_err(damaged)?)
+        let changes = line.raw_changes().filter(|changes| !changes.is_empty());
+        if let Some(changes) = changes.filter(|_| self.replay.may_defer(&line.position)) {
+            let record = self.replay.report.recovered;
+            let deferred = self.replay.defer(record, number, changes).and_then(|()| {
+                let ddl = || line.ddl();
+                self.guard.note(record, &line.position, judged.same_log, self.desired, ddl)
+            });
+            return deferred.map_err(|source| self.damaged(number, source));
+        }
+        let record = line.to_record().map_err(|source| self.damaged(number, source))?;
+        self.apply(&record, judged.same_log)
     }
 
     /// The tables at the offset.
-    #[must_use]
-    pub fn finish(self) -> Recovered {
-        for ((rule, why), count) in self.guesses {
+    fn finish(mut self) -> Result<Recovered, Error> {
+        for ((rule, why), count) in &self.guesses {
             tracing::warn!(rule = %rule, why, count, "positions of history records were compared by a fallback");
         }
+        self.settle()?;
         let Replay { mut tables, mut report, mut ahead, .. } = self.replay;
         ahead.restore(self.desired, &mut tables);
         report.origins.retain(|id, _| tables.get(id).is_some());
         tracing::info!(
             recovered = report.recovered,
+            from_checkpoint = report.from_checkpoint,
             applied = report.applied,
             skipped = report.skipped.len(),
             suspicious = report.suspicious().count(),
             tables = tables.len(),
             "schema history recovered"
         );
-        Recovered { tables, report, guard: self.guard, ahead }
+        Ok(Recovered { tables, report, guard: self.guard, ahead })
     }
 
     /// Counts a record and compares its position; `None` when it is of another source.
-    fn verdict(&mut self, source: &str, position: &SourceOffset) -> Option<Verdict> {
+    fn judge(&mut self, source: &str, position: &SourceOffset) -> Option<Judgement> {
         self.replay.report.recovered += 1;
         if source != self.server {
             self.replay.report.foreign += 1;
             return None;
         }
-        let verdict = self.comparator.verdict(position);
+        let judged = self.comparator.judge(position);
+        let verdict = &judged.verdict;
         if verdict.warn {
             *self.guesses.entry((verdict.rule, verdict.why)).or_default() += 1;
         }
         let report = &mut self.replay.report;
         let counts = if verdict.apply { &mut report.applied_by } else { &mut report.skipped_by };
         *counts.entry(verdict.rule).or_default() += 1;
-        Some(verdict)
+        Some(judged)
     }
 
-    fn apply(&mut self, record: &HistoryRecord) -> Result<(), Error> {
+    fn apply(&mut self, record: &HistoryRecord, same_log: Option<bool>) -> Result<(), Error> {
+        self.settle()?;
         let number = self.replay.report.recovered;
         self.replay.apply(number, record)?;
-        if self.comparator.same_log(&record.position) != Some(false) {
+        if same_log != Some(false) {
             self.replay.ahead.note(record, &self.replay.tables);
         }
-        self.guard.note(number, record, self.desired, &self.comparator);
-        Ok(())
+        let ddl = || Ok(record.ddl.clone());
+        self.guard
+            .note(number, &record.position, same_log, self.desired, ddl)
+            .map_err(|source| self.damaged(0, source))
+    }
+
+    fn settle(&mut self) -> Result<(), Error> {
+        self.replay.settle().map_err(|(line, source)| self.damaged(line, source))
     }
 
     fn skip(&mut self, position: &SourceOffset, verdict: Verdict, tables: Vec<TableId>) {
-        let skipped = SkippedRecord { record: self.replay.report.recovered, verdict, tables };
+        let record = self.replay.report.recovered;
+        self.note_skip(position, SkippedRecord { record, verdict, tables });
+    }
+
+    fn note_skip(&mut self, position: &SourceOffset, skipped: SkippedRecord) {
         log_skip(position, &skipped, &mut self.warned_tables);
         self.replay.report.skipped.push(skipped);
-    }
-}
-
-/// Statements that recovery applied and that the stream may deliver again.
-///
-/// Debezium records a MySQL statement with the GTID set before it, so a restart by GTIDs delivers the statement although
-/// its effect is in the recovered tables. Parsing it once more fails (the renamed column is not there any more) or is
-/// wrong; such a statement is neither parsed nor recorded again.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ReplayGuard {
-    statements: BTreeMap<(String, u64), Vec<Guarded>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Guarded {
-    record: usize,
-    /// The statement's text where only that proves it is the same one; `None` where the lineage does.
-    ddl: Option<String>,
-}
-
-/// A statement from the stream, to be looked up in a [`ReplayGuard`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StreamedStatement<'a> {
-    /// The binlog file, as the stream names it.
-    pub file: &'a str,
-    /// Position of the unit's first event, bytes from the start of the file: MariaDB's GTID event, which is where Debezium
-    /// records a statement there.
-    pub unit_position: u64,
-    /// Position after the statement's event, bytes from the start of the file.
-    pub end_position: u64,
-    /// The statement's text.
-    pub ddl: &'a str,
-}
-
-impl ReplayGuard {
-    /// Whether recovery has applied this statement. The stream must be of the offset's log.
-    #[must_use]
-    pub fn is_replay(&self, statement: &StreamedStatement<'_>) -> bool {
-        self.find(statement).is_some()
+        self.skip_positions.push(position.clone());
     }
 
-    /// The number, from 1, of the history record that recovery applied for this statement.
-    #[must_use]
-    pub fn find(&self, statement: &StreamedStatement<'_>) -> Option<usize> {
-        let at = |position: u64| {
-            self.statements.get(&(statement.file.to_owned(), position)).into_iter().flatten()
-        };
-        let same = |ddl: &String| same_statement(ddl, statement.ddl);
-        // Where a unit begins, the one before it ends, and our own records are at the end of theirs: the place alone proves
-        // nothing there.
-        let found = at(statement.end_position)
-            .find(|guarded| guarded.ddl.as_ref().is_none_or(same))
-            .or_else(|| {
-                at(statement.unit_position).find(|guarded| guarded.ddl.as_ref().is_some_and(same))
-            });
-        found.map(|guarded| guarded.record)
-    }
-
-    /// Whether there is nothing to guard against.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.statements.is_empty()
-    }
-
-    /// Remembers an applied record when its statement can come again: a restart goes back a unit at most, which is in the
-    /// offset's file or, after a rotation, in the one before.
-    fn note(
-        &mut self,
-        number: usize,
-        record: &HistoryRecord,
-        desired: &SourceOffset,
-        comparator: &Comparator<'_>,
-    ) {
-        let Some(ddl) = record.ddl.as_ref().filter(|_| record.position.snapshot.is_none()) else {
-            return;
-        };
-        let proven = match comparator.same_log(&record.position) {
-            Some(false) => return,
-            Some(true) => true,
-            None => false,
-        };
-        let number_of = |file: &str| BinlogFile::parse(file).map(|file| file.number());
-        if let (Ok(recorded), Ok(current)) =
-            (number_of(&record.position.file), number_of(&desired.file))
-            && recorded.saturating_add(1) < current
-        {
-            return;
-        }
-        let place = (record.position.file.clone(), record.position.pos);
-        let guarded = Guarded { record: number, ddl: (!proven).then(|| ddl.clone()) };
-        self.statements.entry(place).or_default().push(guarded);
-    }
-}
-
-/// A replay under way.
-#[derive(Debug)]
-struct Replay<'a> {
-    options: RecoverOptions<'a>,
-    tables: Tables,
-    report: RecoveryReport,
-    /// Statements applied by their text: a second record of one is a retry after a lost answer.
-    statements: HashSet<(String, u64, String, String)>,
-    /// Definitions of which statements on the way may be in effect already.
-    ahead: Ahead,
-}
-
-impl Replay<'_> {
-    fn apply(&mut self, number: usize, record: &HistoryRecord) -> Result<(), Error> {
-        if !self.options.prefer_ddl && !record.table_changes.is_empty() {
-            for change in &record.table_changes {
-                self.apply_image(change);
-                self.note_origin(number, change);
-            }
-            self.report.applied += 1;
-        } else if let Some(ddl) = &record.ddl {
-            self.apply_statement(number, record, ddl)?;
-        } else {
-            self.report.without_effect += 1;
-        }
-        Ok(())
-    }
-
-    fn apply_image(&mut self, change: &TableChange) {
-        match change {
-            TableChange::Create(table) => {
-                self.tables.put(table.clone());
-            }
-            TableChange::Alter { table, previous } => {
-                if let Some(previous) = previous {
-                    self.tables.remove(previous);
-                }
-                self.tables.put(table.clone());
-            }
-            TableChange::Drop(id) => {
-                self.tables.remove(id);
-            }
-        }
-    }
-
-    fn apply_statement(
-        &mut self,
-        number: usize,
-        record: &HistoryRecord,
-        ddl: &str,
-    ) -> Result<(), Error> {
-        if self.options.ddl_filter.is_some_and(|filter| filter(ddl)) {
-            self.report.without_effect += 1;
-            return Ok(());
-        }
-        if record.position.snapshot.is_none() {
-            let place = (record.position.file.clone(), record.position.pos);
-            if !self.statements.insert((
-                place.0,
-                place.1,
-                record.database_name.clone(),
-                ddl.to_owned(),
-            )) {
-                self.report.duplicates += 1;
-                return Ok(());
-            }
-        }
-        let place = LogPlace { file: record.position.file.clone(), pos: record.position.pos };
-        let context = DdlContext {
-            database: Some(record.database_name.clone()).filter(|name| !name.is_empty()),
-            ..self.options.ddl.clone()
-        };
-        let context = DdlContext { definitions_are_ahead: self.ahead.covers(&place), ..context };
-        let applied = apply_statement(ddl, &context, &mut self.tables)
-            .or_else(|error| self.ahead.despite(&place, &error, ddl).ok_or(error));
-        match applied {
-            Ok(mut events) => {
-                self.ahead.keep(&place, &mut self.tables, &mut events);
-                for change in events.iter().flat_map(|event| &event.changes) {
-                    self.note_origin(number, change);
-                }
-                self.report.applied += 1;
-                Ok(())
-            }
-            Err(error) if self.options.skip_unparseable => {
-                self.report.unparseable += 1;
-                tracing::warn!(
-                    record = number,
-                    binlog_file = %record.position.file,
-                    binlog_position = record.position.pos,
-                    error = %error,
-                    "a statement of the schema history cannot be applied and is left out"
-                );
-                Ok(())
-            }
-            Err(source) => Err(Error::Statement {
-                record: number,
-                file: record.position.file.clone(),
-                position: record.position.pos,
-                source: Box::new(source),
-            }),
-        }
-    }
-
-    fn note_origin(&mut self, number: usize, change: &TableChange) {
-        match change {
-            TableChange::Create(table) => {
-                self.report.origins.insert(table.id.clone(), number);
-            }
-            TableChange::Alter { table, previous } => {
-                if let Some(previous) = previous {
-                    self.report.origins.remove(previous);
-                }
-                self.report.origins.insert(table.id.clone(), number);
-            }
-            TableChange::Drop(id) => {
-                self.report.origins.remove(id);
-            }
-        }
+    fn damaged(&self, line: u64, source: RecordError) -> Error {
+        Error::Damaged { location: self.location.clone(), line, source }
     }
 }
 
@@ -546,21 +375,7 @@ fn log_skip(position: &SourceOffset, skipped: &SkippedRecord, warned: &mut BTree
     }
 }
 
-/// Whether a recorded text and a streamed one at the same place are one statement. Debezium records what its parser saw:
-/// without leading comments and the last `;`, clipped at the front, or written anew for one table of a DROP or RENAME.
-fn same_statement(recorded: &str, streamed: &str) -> bool {
-    let plain = |text: &str| {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        words.join(" ").trim_end_matches([';', ' ']).to_lowercase()
-    };
-    let (recorded, streamed) = (plain(recorded), plain(streamed));
-    let rewritten = ["drop table ", "rename table "];
-    !recorded.is_empty()
-        && (streamed.contains(&recorded)
-            || rewritten
-                .iter()
-                .any(|start| recorded.starts_with(start) && streamed.contains(start)))
-}
-
+#[cfg(test)]
+mod laws;
 #[cfg(test)]
 mod tests;

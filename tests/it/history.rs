@@ -449,6 +449,53 @@ fn after_a_restart(acknowledged: u64) -> (Process, PathBuf, MutexGuard<'static, 
 }
 
 #[test]
+fn a_start_goes_on_from_a_checkpoint_and_from_none_that_is_damaged() {
+    let server = shared(&Options::mysql()).unwrap();
+    let (files, mut properties) = set_up(&server, "checkpointed", "history-checkpoint");
+    properties.set("holdfast.history.checkpoint.records", "1");
+    server.sql("USE checkpointed; CREATE TABLE t (id INT PRIMARY KEY, a SMALLINT)").unwrap();
+    snapshot(&server, &properties, &files);
+    let checkpoint = files.join("history.jsonl.checkpoint");
+    let start = |name: &str, id: i64| {
+        let mut run =
+            Process::start(Engine::Holdfast, &properties, &files, name, RunOptions::default())
+                .unwrap();
+        server
+            .sql(&format!(
+                "USE checkpointed; ALTER TABLE t ADD c{id} INT DEFAULT {id}; INSERT INTO t (id) VALUES ({id})"
+            ))
+            .unwrap();
+        case::settle(&mut run, &server, id).unwrap();
+        run.stop().unwrap();
+        let row =
+            run.records().iter().rev().find(|record| record.source().text("table") == Some("t"));
+        let row = row.unwrap().value().get("after").unwrap().to_string();
+        assert!(row.ends_with(&format!("\"c{id}\":{id}}}")), "{row}");
+        run.log().to_owned()
+    };
+    start("second", 3);
+    assert!(checkpoint.exists());
+    let log = start("third", 4);
+    assert!(!log.contains("from_checkpoint=0"), "{log}");
+    let (code, report) = verify(&files);
+    let said = report.get("checkpoint").unwrap().to_string();
+    assert!(code == Some(0) && said.contains("says what they say"), "{said}");
+
+    let mut bytes = fs::read(&checkpoint).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&checkpoint, bytes).unwrap();
+    let (code, report) = verify(&files);
+    let said = report.get("checkpoint").unwrap().to_string();
+    assert!(code == Some(0) && said.contains("it is damaged"), "{said}");
+    let log = start("fourth", 5);
+    assert!(log.contains("it is damaged") && log.contains("from_checkpoint=0"), "{log}");
+    // It has written a new one.
+    assert!(!start("fifth", 6).contains("from_checkpoint=0"));
+    fs::remove_dir_all(files).unwrap();
+}
+
+#[test]
 fn rows_that_are_done_need_no_definition() {
     let (mut run, files, _server) = after_a_restart(3);
     case::marker_row(&mut run, 3).unwrap();

@@ -1,6 +1,7 @@
 //! History and offsets on object storage, over S3's protocol: the conformance suites, two writers, lost answers, and an
 //! engine that is killed and resumed.
 
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use holdfast_history::error::Error;
 use holdfast_history::store::conformance::{self as histories, record};
 use holdfast_history::store::{ObjectUrl, OpendalHistoryStore, S3Credentials};
 use holdfast_history::{HistoryRecord, HistoryStore};
-use holdfast_tests::engine::{Engine, Process, Properties, RunOptions};
+use holdfast_tests::engine::{Engine, Process, Properties, RunOptions, holdfast_binary};
 use holdfast_tests::s3::{KEY, S3};
 use holdfast_tests::server::{Options, shared};
 use holdfast_tests::{case, paths};
@@ -192,6 +193,7 @@ fn an_engine_on_s3_is_killed_resumed_and_fenced() {
     properties.set("holdfast.offsets.url", bucket.url("run/offsets.json"));
     properties.set("holdfast.s3.access.key.id", KEY);
     properties.set("holdfast.s3.secret.access.key", KEY);
+    properties.set("holdfast.history.checkpoint.records", "2");
     properties.set("database.include.list", format!("objects,{}", case::MARKER));
     let start = |name: &str| {
         Process::start(Engine::Holdfast, &properties, &folder, name, RunOptions::default()).unwrap()
@@ -218,6 +220,26 @@ fn an_engine_on_s3_is_killed_resumed_and_fenced() {
         .collect();
     assert!(rows.contains(&r#"{"id":2,"a":6}"#.to_owned()), "{rows:?}");
     assert!(!second.log().contains("ERROR"), "{}", second.log());
+
+    // The command line looks at it, beside the engine and with the checkpoint that its start has written.
+    assert!(second.log().contains("a checkpoint of the schema history was written"));
+    let history = |command: &str| {
+        let output = Command::new(holdfast_binary().unwrap())
+            .args(["history", command, "--config"])
+            .arg(folder.join("second.properties"))
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        text
+    };
+    let shown = history("show");
+    assert!(shown.contains("ALTER objects.t (`id` INT, `a` INT)"), "{shown}");
+    let explained = history("explain");
+    assert!(explained.contains("objects.t\n   definition: `id` INT, `a` INT\n"), "{explained}");
+    let verified = history("verify");
+    assert!(verified.contains("records and says what they say\n"), "{verified}");
+    assert!(verified.contains("not fitting: 0"), "{verified}");
 
     // Another writer takes the next number.
     let runtime = tokio::runtime::Runtime::new().unwrap();

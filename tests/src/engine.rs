@@ -563,7 +563,7 @@ fn prepare_reference() -> Result<String> {
     let lock = File::create(home.join("classes.lock"))?;
     lock.lock()?;
     let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-    for program in ["Reference", "Offsets", "Counter"] {
+    for program in ["Reference", "Offsets", "Counter", "Recovery"] {
         let source = paths::tests(&format!("reference/{program}.java"));
         let class = classes.join(format!("{program}.class"));
         if changed(&class).is_none() || changed(&class) < changed(&source) {

@@ -292,6 +292,7 @@ pub(crate) const KNOWN: &[Key] = {
     &[
     // Own settings.
     key(G::Own, "holdfast.headers.identity", Bool, Some("false"), Yes, "write the event identity as record header `__holdfast.id`"),
+    key(G::Own, "holdfast.history.checkpoint.records", Int(NonNegative), Some("1000"), Yes, "after how many records a checkpoint is written beside the schema history, from which a start goes on; 0 writes and reads none"),
     key(G::Own, "holdfast.history.on.mismatch", Choice(&["fail", "refresh"], None), Some("fail"), Yes, "what a row that does not fit its definition leads to: `fail` stops, `refresh` rebuilds the schema history at the frontier if every guard passes, and goes on"),
     key(G::Own, "holdfast.history.url", Text, None, Yes, "the schema history in numbered objects, in RisingWave's layout, instead of `schema.history.internal`: `s3://bucket/folder?endpoint=…&region=…&virtual-host-style=false` or `file:///folder`"),
     key(G::Own, "holdfast.offsets.url", Text, None, Yes, "the offsets in one JSON object, instead of `offset.storage`: `s3://bucket/folder/offsets.json?…` or `file:///folder/offsets.json`"),

@@ -259,6 +259,8 @@ pub struct HistoryConfig {
     pub skip_unparseable: bool,
     /// `….prefer.ddl`: recover from the statements, not from the stored definitions.
     pub prefer_ddl: bool,
+    /// `holdfast.history.checkpoint.records`: after how many records a checkpoint is written; 0 for none, also to read.
+    pub checkpoint_records: usize,
     /// `holdfast.history.on.mismatch`: what a row that does not fit its definition leads to.
     pub on_mismatch: OnMismatch,
 }
@@ -657,6 +659,7 @@ impl<'a> Checked<'a> {
                 skip_unparseable: self.bool("schema.history.internal.skip.unparseable.ddl"),
                 prefer_ddl: self.bool("schema.history.internal.prefer.ddl")
                     || self.bool("internal.schema.history.internal.prefer.ddl"),
+                checkpoint_records: self.integer("holdfast.history.checkpoint.records"),
                 on_mismatch: if self
                     .text("holdfast.history.on.mismatch")
                     .trim()

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::offset::SnapshotKind;
+use crate::schema::TableId;
 
 /// A record as Debezium writes it: every kind of column member is there.
 const CREATE: &str = concat!(
@@ -200,6 +201,46 @@ fn a_group_is_read_back_and_stands_last() {
     }
 }
 
+#[test]
+fn the_fast_way_takes_what_is_written_and_nothing_that_the_slow_way_reads_otherwise() {
+    for line in [CREATE, RENAME, SET] {
+        assert!(RecordLine::parse(line).unwrap().raw_changes().is_some());
+        both_ways(line);
+    }
+    let changed = [
+        ("\"source\":{\"server\":\"RW_CDC_1001\"}", "\"source\":[\"RW_CDC_1001\"]"),
+        ("\"type\":\"CREATE\"", "\"type\":{\"CREATE\":null}"),
+        ("\"type\":\"CREATE\"", "\"type\":\"CR\\u0045ATE\""),
+        ("\"attributes\":[]", "\"attributes\":[],\"columns\":[]"),
+        ("\"attributes\":[]", "\"comment\":\"inside\""),
+        ("\"comment\":\"goods\"", "\"comment\":null"),
+        ("\"comment\":\"goods\"", "\"comment\":1"),
+        ("\"position\":3", "\"position\":4"),
+        ("\"position\":3", "\"position\":3.0"),
+        ("\"typeName\":\"ENUM\",", ""),
+        ("\"ts_ms\":1767225600123", "\"ts_ms\":null"),
+        ("\"ts_ms\":1767225600123,", "\"holdfast_group\":null,"),
+        ("\"ts_ms\":1767225600123,", "\"tableChanges\":null,"),
+        ("\"databaseName\":\"shop\"", "\"databaseName\":1"),
+        ("\"ddl\":\"CREATE TABLE `item` (...)\"", "\"ddl\":null"),
+    ];
+    for (from, to) in changed {
+        let line = CREATE.replacen(from, to, 1);
+        assert_ne!(line, CREATE, "{from}");
+        both_ways(&line);
+    }
+}
+
+/// Asserts that a line is read the same with and without the short cuts.
+fn both_ways(line: &str) {
+    let slow = RecordLine::parse_members(line).and_then(|line| line.to_record());
+    let fast = RecordLine::parse(line).and_then(|line| line.to_record());
+    match (fast, slow) {
+        (Ok(fast), Ok(slow)) => assert_eq!(fast, slow),
+        (fast, slow) => assert_eq!(fast.is_err(), slow.is_err(), "{fast:?} {slow:?} {line}"),
+    }
+}
+
 proptest! {
     #[test]
     fn any_text_is_a_record_or_an_error(line in ".{0,200}") {
@@ -212,9 +253,11 @@ proptest! {
         at in any::<prop::sample::Index>(),
         byte in 0x20_u8..0x7f,
     ) {
-        let mut bytes = CREATE.as_bytes().to_vec();
-        bytes[at.index(CREATE.len())] = byte;
-        let _ = read_record(std::str::from_utf8(&bytes).unwrap());
+        for line in [CREATE, RENAME, SET] {
+            let mut bytes = line.as_bytes().to_vec();
+            bytes[at.index(line.len())] = byte;
+            both_ways(std::str::from_utf8(&bytes).unwrap());
+        }
         prop_assert!(read_record(&CREATE[..cut.index(CREATE.len())]).is_err());
     }
 

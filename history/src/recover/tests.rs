@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use super::guard::same_statement;
 use super::*;
 use crate::offset::{HoldfastMembers, SnapshotKind};
 use crate::schema::{Column, JdbcType, Table};
@@ -407,21 +408,24 @@ async fn a_record_whose_definitions_cannot_be_read_names_its_line() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("history.dat");
     let good = DEBEZIUM_FILE.lines().nth(6).unwrap();
-    std::fs::write(
-        &path,
-        format!("{good}\n{}\n{good}\n", good.replace("\"optional\":false", "\"optional\":7")),
-    )
-    .unwrap();
-    let store = FileHistoryStore::open(&path).unwrap();
+    let bad = good.replace("\"optional\":false", "\"optional\":7");
     let context = DdlContext::default();
+    let options = RecoverOptions::new(&context);
     let offset =
         SourceOffset { file: "mysql-bin.000001".into(), pos: 9999, ..SourceOffset::default() };
-    let error =
-        recover_store(&store, "spa", &offset, &RecoverOptions::new(&context)).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        format!("{}, line 2: history record cannot be read", path.display())
-    );
+
+    std::fs::write(&path, format!("{good}\n{bad}\n")).unwrap();
+    let store = FileHistoryStore::open_read_only(&path);
+    let error = recover_store(&store, "spa", &offset, &options).await.unwrap_err();
+    let text = format!("{}, line 2: history record cannot be read", path.display());
+    assert_eq!(error.to_string(), text);
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.starts_with("member 'tableChanges[0].table.columns[0].optional'"), "{cause}");
+
+    // One that is replaced further on is of no account.
+    std::fs::write(&path, format!("{good}\n{bad}\n{good}\n")).unwrap();
+    let recovered = recover_store(&store, "spa", &offset, &options).await.unwrap();
+    assert_eq!(recovered.report.origins.values().collect::<Vec<_>>(), [&3]);
 }
 
 const FILE: &str = "mysql-bin.000003";

@@ -176,6 +176,16 @@ impl Tables {
         self.lower_case_names
     }
 
+    /// What is known of the databases, by their names.
+    pub(crate) fn databases(&self) -> impl Iterator<Item = (&str, &Database)> + '_ {
+        self.databases.iter().map(|(name, database)| (name.as_str(), database))
+    }
+
+    /// The names that are sequences.
+    pub(crate) fn sequences(&self) -> impl Iterator<Item = &TableId> + '_ {
+        self.sequences.iter()
+    }
+
     /// Number of tables.
     pub fn len(&self) -> usize {
         self.tables.len()
@@ -186,7 +196,8 @@ impl Tables {
         self.tables.is_empty()
     }
 
-    fn key(&self, id: &TableId) -> TableId {
+    /// What the table is found by.
+    pub(crate) fn key(&self, id: &TableId) -> TableId {
         TableId { database: self.fold(&id.database), table: self.fold(&id.table) }
     }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::HistoryStore;
+use super::{HistoryStore, Place as End};
+use crate::codec::RecordLine;
 use crate::error::{Error, ErrorClass};
 use crate::offset::SourceOffset;
 use crate::record::{HistoryRecord, TableChange};
@@ -39,6 +40,7 @@ pub async fn run(make: MakePlace<'_>) {
     a_damaged_record_is_an_error_that_names_its_place(make).await;
     a_damaged_history_is_set_aside(make).await;
     a_second_writer_is_refused(make).await;
+    a_checkpoint_is_beside_the_records(make).await;
 }
 
 /// No record is no history, and appending nothing makes none.
@@ -202,6 +204,66 @@ pub async fn a_second_writer_is_refused(make: MakePlace<'_>) {
     let store = open(&*place).await;
     assert_eq!(load(&*store).await, kept, "a refused writer leaves no trace");
     store.append(&[record(4)]).await.expect("the history is free again");
+}
+
+/// A store that keeps checkpoints keeps the last one, takes it for no record, and reads on from the end of every append.
+pub async fn a_checkpoint_is_beside_the_records(make: MakePlace<'_>) {
+    let place = make();
+    let store = open(&*place).await;
+    let Some(checkpoints) = store.checkpoints() else { return };
+    let loaded = checkpoints.load_checkpoint().await.expect("a checkpoint can be asked for");
+    assert_eq!(loaded, None, "a new history has no checkpoint");
+    checkpoints.save_checkpoint(b"{first").await.expect("a checkpoint is saved");
+    assert!(!store.exists().await.expect("it can be asked"), "a checkpoint is no record");
+    assert_eq!(load(&*store).await, [], "a checkpoint is no record");
+    let nothing = checkpoints.fingerprint(End { object: 1, line: 1, end: 9 }).await;
+    assert_eq!(nothing.expect("it can be asked"), None, "nothing ends where nothing is");
+
+    let appends = [vec![record(1)], vec![record(2), record(3)], vec![record(4)], vec![record(5)]];
+    for append in &appends {
+        store.append(append).await.expect("records are appended");
+    }
+    let mut places = Vec::new();
+    let mut note = |_: u64, line: &RecordLine<'_>| {
+        places.push((line.place.expect("a record has a place"), line.group));
+        Ok(())
+    };
+    store.read(&mut note).await.expect("the history can be read");
+    checkpoints.save_checkpoint(b"second").await.expect("a checkpoint is replaced");
+    drop(store);
+
+    let store = open(&*place).await;
+    let checkpoints = store.checkpoints().expect("it keeps checkpoints");
+    let loaded = checkpoints.load_checkpoint().await.expect("a checkpoint is loaded");
+    assert_eq!(loaded.as_deref(), Some(b"second".as_slice()), "the last checkpoint is kept");
+    let mut seen = Vec::new();
+    let all = load(&*store).await;
+    for (count, (end, group)) in (1..).zip(places) {
+        if group.is_some_and(|group| group.index < group.count) {
+            continue;
+        }
+        let fingerprint = checkpoints.fingerprint(end).await.expect("it can be asked");
+        // In an object of its own an append of several ends with its last record.
+        let inside = fingerprint.is_none();
+        assert!(!inside || count == 2, "record {count} ends an append");
+        let mut rest = Vec::new();
+        let mut push = |_: u64, line: &RecordLine<'_>| {
+            rest.push(line.to_record().expect("a record that was appended can be read"));
+            Ok(())
+        };
+        checkpoints.read_after(end, &mut push).await.expect("the history can be read");
+        assert_eq!(rest, all.get(count..).unwrap_or_default(), "the rest follows record {count}");
+        seen.push((end, fingerprint));
+    }
+    store.append(&[record(6)]).await.expect("a record is appended");
+    for (end, fingerprint) in &seen {
+        let again = checkpoints.fingerprint(*end).await.expect("it can be asked");
+        assert_eq!(again, *fingerprint, "what comes after does not matter");
+    }
+    let mut different: Vec<_> = seen.iter().map(|(_, fingerprint)| fingerprint).collect();
+    different.sort();
+    different.dedup();
+    assert_eq!(different.len(), seen.len(), "other records have other fingerprints");
 }
 
 /// A record that differs from that of every other number, with text that needs escapes.

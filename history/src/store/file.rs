@@ -13,10 +13,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::lines::{Extent, encode, measure, visit_lines};
-use super::{HistoryStore, Visit};
+use super::lines::{Extent, encode, fingerprint, measure, visit_lines};
+use super::{Checkpoints, HistoryStore, Place, Visit};
 use crate::error::{Error, Written};
 use crate::record::HistoryRecord;
+
+/// Bytes that are read at a time.
+const READ: usize = 256 << 10;
 
 /// One file of history records.
 #[derive(Debug)]
@@ -60,8 +63,8 @@ impl FileHistoryStore {
             Err(TryLockError::WouldBlock) => return Err(Error::InUse { location }),
             Err(TryLockError::Error(source)) => return Err(failed("lock")(source)),
         }
-        let extent = measure(BufReader::new(&file)).map_err(failed("read"))?;
         let len = file.metadata().map_err(failed("look at"))?.len();
+        let extent = measure(&file, len).map_err(failed("read"))?;
         if extent.complete < len {
             let aside = keep_aside(&path, &file, extent.complete)
                 .map_err(failed("keep the torn end of"))?;
@@ -86,6 +89,26 @@ impl FileHistoryStore {
         Self { path: path.into(), access: Access::Read }
     }
 
+    /// `<path>.checkpoint`, which Debezium does not look at.
+    fn checkpoint(&self) -> PathBuf {
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(".checkpoint");
+        PathBuf::from(name)
+    }
+
+    fn read_from(&self, start: Place, visit: &mut Visit<'_>) -> Result<(), Error> {
+        match &self.access {
+            Access::Read => match self.open_now()? {
+                Some((file, extent)) => read(&file, start, extent, &self.location(), visit),
+                None => Ok(()),
+            },
+            Access::Write(writer) => {
+                let writer = lock(writer);
+                read(&writer.file, start, writer.extent, &self.location(), visit)
+            }
+        }
+    }
+
     /// The file and its complete part, to read without holding it; a file that is not there has no records.
     fn open_now(&self) -> Result<Option<(File, Extent)>, Error> {
         let location = self.location();
@@ -95,8 +118,9 @@ impl FileHistoryStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(failed(source)),
         };
-        let extent = measure(BufReader::new(&file)).map_err(failed)?;
-        if extent.complete < file.metadata().map_err(failed)?.len() {
+        let len = file.metadata().map_err(failed)?.len();
+        let extent = measure(&file, len).map_err(failed)?;
+        if extent.complete < len {
             tracing::warn!(history = %location, "an incomplete append at the end of the schema history is left out");
         }
         Ok(Some((file, extent)))
@@ -106,16 +130,7 @@ impl FileHistoryStore {
 #[async_trait]
 impl HistoryStore for FileHistoryStore {
     async fn read(&self, visit: &mut Visit<'_>) -> Result<(), Error> {
-        match &self.access {
-            Access::Read => match self.open_now()? {
-                Some((file, extent)) => read(&file, extent, &self.location(), visit),
-                None => Ok(()),
-            },
-            Access::Write(writer) => {
-                let writer = lock(writer);
-                read(&writer.file, writer.extent, &self.location(), visit)
-            }
-        }
+        self.read_from(Place::default(), visit)
     }
 
     async fn append(&self, records: &[HistoryRecord]) -> Result<(), Error> {
@@ -128,8 +143,8 @@ impl HistoryStore for FileHistoryStore {
 
     async fn exists(&self) -> Result<bool, Error> {
         match &self.access {
-            Access::Read => Ok(self.open_now()?.is_some_and(|(_, extent)| extent.count > 0)),
-            Access::Write(writer) => Ok(lock(writer).extent.count > 0),
+            Access::Read => Ok(self.open_now()?.is_some_and(|(_, extent)| extent.any)),
+            Access::Write(writer) => Ok(lock(writer).extent.any),
         }
     }
 
@@ -153,7 +168,8 @@ impl HistoryStore for FileHistoryStore {
                     }
                     Err(TryLockError::Error(source)) => return Err(failed(source)),
                 }
-                let extent = measure(BufReader::new(&file)).map_err(failed)?;
+                let len = file.metadata().map_err(failed)?.len();
+                let extent = measure(&file, len).map_err(failed)?;
                 *writer = Writer { file, extent, unknown: false };
                 Ok(display(&aside))
             }
@@ -162,6 +178,56 @@ impl HistoryStore for FileHistoryStore {
 
     fn location(&self) -> String {
         display(&self.path)
+    }
+
+    fn checkpoints(&self) -> Option<&dyn Checkpoints> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl Checkpoints for FileHistoryStore {
+    async fn load_checkpoint(&self) -> Result<Option<Vec<u8>>, Error> {
+        let path = self.checkpoint();
+        match std::fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(Error::Read { location: display(&path), action: "read", source }),
+        }
+    }
+
+    async fn save_checkpoint(&self, checkpoint: &[u8]) -> Result<(), Error> {
+        if matches!(self.access, Access::Read) {
+            return Err(Error::ReadOnly { location: self.location() });
+        }
+        let path = self.checkpoint();
+        replace(&path, checkpoint).map_err(|source| Error::Read {
+            location: display(&path),
+            action: "keep a checkpoint of",
+            source,
+        })
+    }
+
+    async fn fingerprint(&self, place: Place) -> Result<Option<String>, Error> {
+        let within = |extent: Extent| place.end <= extent.complete;
+        let found = match &self.access {
+            Access::Read => match self.open_now()? {
+                Some((file, extent)) if within(extent) => fingerprint(&file, place.end),
+                Some(_) | None => Ok(None),
+            },
+            Access::Write(writer) => {
+                let writer = lock(writer);
+                if !within(writer.extent) {
+                    return Ok(None);
+                }
+                fingerprint(&writer.file, place.end)
+            }
+        };
+        found.map_err(|source| Error::Read { location: self.location(), action: "read", source })
+    }
+
+    async fn read_after(&self, place: Place, visit: &mut Visit<'_>) -> Result<(), Error> {
+        self.read_from(place, visit)
     }
 }
 
@@ -214,7 +280,7 @@ impl Writer {
                 .complete
                 .saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX)),
             at_line_start: true,
-            count: self.extent.count + records.len(),
+            any: true,
         };
         Ok(())
     }
@@ -233,16 +299,18 @@ impl Writer {
 
 fn read(
     mut file: &File,
+    start: Place,
     extent: Extent,
     location: &str,
     visit: &mut Visit<'_>,
 ) -> Result<(), Error> {
-    file.seek(SeekFrom::Start(0)).map_err(|source| Error::Read {
+    file.seek(SeekFrom::Start(start.end)).map_err(|source| Error::Read {
         location: location.to_owned(),
         action: "read",
         source,
     })?;
-    visit_lines(BufReader::new(file.take(extent.complete)), location, visit)
+    let rest = file.take(extent.complete.saturating_sub(start.end));
+    visit_lines(BufReader::with_capacity(READ, rest), start, location, visit)
 }
 
 fn lock(writer: &Mutex<Writer>) -> MutexGuard<'_, Writer> {
@@ -288,6 +356,18 @@ fn keep_aside(path: &Path, mut torn: &File, complete: u64) -> io::Result<PathBuf
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Puts a file in the place of another, synced.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = PathBuf::from(temporary);
+    let mut file = File::create(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    std::fs::rename(&temporary, path)?;
+    sync_folder(folder(path))
 }
 
 fn folder(path: &Path) -> &Path {
@@ -437,7 +517,7 @@ mod tests {
     async fn an_append_that_cannot_be_taken_back_may_have_happened() {
         let place = Folder::new();
         drop(place.open().await.unwrap());
-        let extent = Extent { complete: 0, at_line_start: true, count: 0 };
+        let extent = Extent { complete: 0, at_line_start: true, any: false };
         let writer = Writer { file: File::open(place.path()).unwrap(), extent, unknown: false };
         let store =
             FileHistoryStore { path: place.path(), access: Access::Write(Mutex::new(writer)) };

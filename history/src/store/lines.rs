@@ -7,9 +7,9 @@
 //! no newline and is no record; or the last line is record 2 of a group of 5 (`holdfast_group`); or both. The group is
 //! then incomplete and is cut off. A bad line anywhere else was once written in full: that is damage, and an error.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
-use super::Visit;
+use super::{Place, Visit};
 use crate::codec::{Group, RecordError, RecordLine, peek_group, write_record};
 use crate::error::Error;
 use crate::record::HistoryRecord;
@@ -21,47 +21,86 @@ pub(super) struct Extent {
     pub(super) complete: u64,
     /// Whether the last of those bytes ends a line, so that an append can go on.
     pub(super) at_line_start: bool,
-    /// Records in them.
-    pub(super) count: usize,
+    /// Whether there is a record in them.
+    pub(super) any: bool,
 }
 
-/// Finds the end of the last complete append, without reading the records before it.
-pub(super) fn measure(reader: impl BufRead) -> io::Result<Extent> {
-    let mut lines = Lines::new(reader);
-    let mut extent = Extent { complete: 0, at_line_start: true, count: 0 };
-    let mut open: Option<Extent> = None;
+/// How much of the end is looked at first.
+const END: u64 = 64 << 10;
+
+/// Finds the end of the last complete append in the first `len` bytes. Only the end of the file is read, as much of it as
+/// holds the last append.
+pub(super) fn measure(mut file: impl Read + Seek, len: u64) -> io::Result<Extent> {
+    let mut window = END;
     loop {
-        let start = lines.end;
+        let from = len.saturating_sub(window);
+        file.seek(SeekFrom::Start(from))?;
+        let mut tail = BufReader::new((&mut file).take(len - from));
+        let mut skipped = 0;
+        if from > 0 {
+            // Where a line begins.
+            skipped = u64::try_from(tail.skip_until(b'\n')?).unwrap_or(u64::MAX);
+        }
+        if let Some(extent) = measure_end(tail, from.saturating_add(skipped), from == 0)? {
+            return Ok(extent);
+        }
+        window = window.saturating_mul(4);
+    }
+}
+
+/// What is known of the append that a line belongs to.
+#[derive(Clone, Copy)]
+enum Open {
+    /// Its beginning is further up.
+    Unknown,
+    No,
+    /// A group that is not complete yet, and what is complete without it.
+    Since(Extent),
+}
+
+/// As [`measure`], of a file of which `start` bytes are not read: all that are left are lines. `None` when more of it has
+/// to be read.
+fn measure_end(reader: impl BufRead, start: u64, whole: bool) -> io::Result<Option<Extent>> {
+    let mut lines = Lines::new(reader, Place { end: start, ..Place::default() });
+    let mut extent = Extent { complete: start, at_line_start: true, any: false };
+    let mut open = if whole { Open::No } else { Open::Unknown };
+    loop {
+        let before = Extent { complete: lines.place.end, at_line_start: true, ..extent };
         let Some(line) = lines.next()? else { break };
         if line.bytes.is_empty() {
-            extent.complete = lines.end;
-            extent.at_line_start = true;
+            extent = Extent { complete: line.place.end, at_line_start: true, ..extent };
             continue;
         }
-        let before = Extent { complete: start, at_line_start: true, count: extent.count };
-        let terminated = line.terminated;
-        if !terminated && parse(line.bytes).is_err() {
-            return Ok(open.unwrap_or(before));
+        if !line.terminated && parse(line.bytes).is_err() {
+            extent = before;
+            break;
         }
         match peek_group(line.bytes) {
-            Some(group) if group.index == group.count => open = None,
-            Some(Group { index: 1, .. }) => open = Some(before),
+            Some(group) if group.index == group.count => open = Open::No,
+            Some(Group { index: 1, .. }) => open = Open::Since(before),
             Some(_) => {}
-            None => open = None,
+            None => open = Open::No,
         }
-        extent = Extent { complete: lines.end, at_line_start: terminated, count: before.count + 1 };
+        extent = Extent { complete: line.place.end, at_line_start: line.terminated, any: true };
     }
-    Ok(open.unwrap_or(extent))
+    let found = match open {
+        Open::Unknown => return Ok(None),
+        Open::No => extent,
+        Open::Since(before) => before,
+    };
+    // What is not read may be blank lines alone.
+    Ok((whole || found.any).then_some(found))
 }
 
-/// Hands the records of complete appends to `visit`, in order.
+/// Hands the records of complete appends to `visit`, in order. The reader is at `start`, which is where an append begins.
 pub(super) fn visit_lines(
     reader: impl BufRead,
+    start: Place,
     location: &str,
     visit: &mut Visit<'_>,
 ) -> Result<(), Error> {
     let damaged = |line, source| Error::Damaged { location: location.to_owned(), line, source };
-    let mut lines = Lines::new(reader);
+    let mut lines = Lines::new(reader, start);
     // The line on which the open group began, and its record seen last.
     let mut open: Option<(u64, Group)> = None;
     loop {
@@ -74,8 +113,9 @@ pub(super) fn visit_lines(
         if line.bytes.is_empty() {
             continue;
         }
-        let number = line.number;
-        let record = parse(line.bytes).map_err(|error| damaged(number, error))?;
+        let number = line.place.line;
+        let mut record = parse(line.bytes).map_err(|error| damaged(number, error))?;
+        record.place = line.terminated.then_some(line.place);
         match (open, record.group) {
             (None, None) => {}
             (None, Some(group @ Group { index: 1, .. })) => open = Some((number, group)),
@@ -124,10 +164,28 @@ const fn alone(group: Group) -> RecordError {
     RecordError::BrokenGroup { index: group.index, count: group.count }
 }
 
+/// What identifies the first `end` bytes: checksums of their beginning and of their end. A file of other records has
+/// others; one that was edited in between may not. `None` when no line ends there.
+pub(super) fn fingerprint(mut file: impl Read + Seek, end: u64) -> io::Result<Option<String>> {
+    let mut checksum = |from: u64, to: u64| {
+        file.seek(SeekFrom::Start(from))?;
+        let mut bytes = Vec::new();
+        (&mut file).take(to - from).read_to_end(&mut bytes)?;
+        let whole = u64::try_from(bytes.len()) == Ok(to - from);
+        let ends_line = bytes.last() == Some(&b'\n');
+        Ok::<_, io::Error>((whole && ends_line).then(|| crc32fast::hash(&bytes)))
+    };
+    let Some(last) = checksum(end.saturating_sub(END), end)? else { return Ok(None) };
+    file.seek(SeekFrom::Start(0))?;
+    let mut first = Vec::new();
+    file.take(END.min(end)).read_to_end(&mut first)?;
+    Ok(Some(format!("{:08x}-{last:08x}", crc32fast::hash(&first))))
+}
+
 struct Line<'a> {
     bytes: &'a [u8],
-    /// From 1; blank lines count.
-    number: u64,
+    /// Its end, line break included. Blank lines count.
+    place: Place,
     terminated: bool,
 }
 
@@ -135,16 +193,17 @@ struct Line<'a> {
 struct Lines<R> {
     reader: R,
     chunk: Vec<u8>,
+    /// Whether there are ends of lines inside the chunk.
+    broken: bool,
     /// Bytes of the chunk that were handed out.
     at: usize,
-    number: u64,
-    /// Bytes from the start up to the end of the line handed out last, its line break included.
-    end: u64,
+    /// The end of the line handed out last.
+    place: Place,
 }
 
 impl<R: BufRead> Lines<R> {
-    const fn new(reader: R) -> Self {
-        Self { reader, chunk: Vec::new(), at: 0, number: 0, end: 0 }
+    const fn new(reader: R, start: Place) -> Self {
+        Self { reader, chunk: Vec::new(), broken: false, at: 0, place: start }
     }
 
     fn next(&mut self) -> io::Result<Option<Line<'_>>> {
@@ -154,20 +213,28 @@ impl<R: BufRead> Lines<R> {
             if self.reader.read_until(b'\n', &mut self.chunk)? == 0 {
                 return Ok(None);
             }
+            self.broken = self.chunk.contains(&b'\r');
         }
         let rest = self.chunk.get(self.at..).unwrap_or_default();
-        let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len());
+        let end = if self.broken {
+            rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len())
+        } else {
+            rest.strip_suffix(b"\n").unwrap_or(rest).len()
+        };
         let (bytes, ending) = rest.split_at(end);
         let ending = if ending.starts_with(b"\r\n") { 2 } else { ending.len().min(1) };
         self.at += bytes.len() + ending;
-        self.number += 1;
-        self.end = self.end.saturating_add(u64::try_from(bytes.len() + ending).unwrap_or(u64::MAX));
-        Ok(Some(Line { bytes, number: self.number, terminated: ending > 0 }))
+        let len = u64::try_from(bytes.len() + ending).unwrap_or(u64::MAX);
+        self.place.line += 1;
+        self.place.end = self.place.end.saturating_add(len);
+        Ok(Some(Line { bytes, place: self.place, terminated: ending > 0 }))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -210,6 +277,29 @@ mod tests {
         let mut zeros = bytes[..before].to_vec();
         zeros.extend([0; 100]);
         assert_eq!(scan(&zeros, "h").unwrap().complete, before);
+    }
+
+    #[test]
+    fn the_end_is_found_whatever_is_read_of_the_file() {
+        // Groups larger than what is looked at first, records after them, and every kind of end.
+        let large: Vec<HistoryRecord> = (0..300).map(record).collect();
+        let mut bytes = Vec::new();
+        encode(&large, &mut bytes);
+        encode(&[record(1)], &mut bytes);
+        encode(&large, &mut bytes);
+        assert!(bytes.len() > 4 * usize::try_from(END).unwrap());
+        let mut ends = vec![bytes.len(), bytes.len() - 1, bytes.len() - 30];
+        let breaks = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        ends.extend(breaks.map(|(at, _)| at).filter(|at| at % 7 == 0));
+        for end in ends {
+            for blank in ["", "\n\n", "\r\n"] {
+                let text = [&bytes[..end], blank.as_bytes()].concat();
+                let found =
+                    measure(Cursor::new(&text), u64::try_from(text.len()).unwrap()).unwrap();
+                let whole = measure_end(text.as_slice(), 0, true).unwrap().unwrap();
+                assert_eq!(found, whole, "{end} of {}", bytes.len());
+            }
+        }
     }
 
     #[test]
@@ -256,16 +346,16 @@ mod tests {
 
     /// What opening and reading a file of these bytes gives.
     fn scan(bytes: &[u8], location: &str) -> Result<Scan, Error> {
-        let extent = measure(bytes).unwrap();
+        let extent = measure(Cursor::new(bytes), u64::try_from(bytes.len()).unwrap()).unwrap();
         let complete = usize::try_from(extent.complete).unwrap();
         let mut records = Vec::new();
-        visit_lines(&bytes[..complete], location, &mut |number, line| {
+        visit_lines(&bytes[..complete], Place::default(), location, &mut |number, line| {
             let damaged =
                 |source| Error::Damaged { location: location.to_owned(), line: number, source };
             records.push(line.to_record().map_err(damaged)?);
             Ok(())
         })?;
-        assert_eq!(records.len(), extent.count);
+        assert_eq!(!records.is_empty(), extent.any);
         Ok(Scan { records, complete, at_line_start: extent.at_line_start })
     }
 

@@ -1,11 +1,12 @@
 //! A history in memory, for tests and for engines that read their schema anew at each start.
 
+use std::io::Cursor;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::lines::{encode, measure, visit_lines};
-use super::{HistoryStore, Visit};
+use super::lines::{encode, fingerprint, measure, visit_lines};
+use super::{Checkpoints, HistoryStore, Place, Visit};
 use crate::error::Error;
 use crate::record::HistoryRecord;
 
@@ -19,6 +20,7 @@ pub struct MemoryHistory {
 struct Shared {
     /// The lines of a file: records take the same way as to a disk.
     bytes: Vec<u8>,
+    checkpoint: Option<Vec<u8>>,
     has_writer: bool,
 }
 
@@ -40,7 +42,8 @@ impl MemoryHistory {
             return Err(Error::InUse { location: LOCATION.to_owned() });
         }
         let failed = |source| Error::Read { location: LOCATION.to_owned(), action: "read", source };
-        let extent = measure(shared.bytes.as_slice()).map_err(failed)?;
+        let len = u64::try_from(shared.bytes.len()).unwrap_or(u64::MAX);
+        let extent = measure(Cursor::new(&shared.bytes), len).map_err(failed)?;
         shared.bytes.truncate(usize::try_from(extent.complete).unwrap_or(usize::MAX));
         if !extent.at_line_start {
             shared.bytes.push(b'\n');
@@ -69,7 +72,7 @@ impl Drop for MemoryHistoryStore {
 #[async_trait]
 impl HistoryStore for MemoryHistoryStore {
     async fn read(&self, visit: &mut Visit<'_>) -> Result<(), Error> {
-        visit_lines(self.history.lock().bytes.as_slice(), LOCATION, visit)
+        visit_lines(self.history.lock().bytes.as_slice(), Place::default(), LOCATION, visit)
     }
 
     async fn append(&self, records: &[HistoryRecord]) -> Result<(), Error> {
@@ -83,6 +86,33 @@ impl HistoryStore for MemoryHistoryStore {
 
     fn location(&self) -> String {
         LOCATION.to_owned()
+    }
+
+    fn checkpoints(&self) -> Option<&dyn Checkpoints> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl Checkpoints for MemoryHistoryStore {
+    async fn load_checkpoint(&self) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.history.lock().checkpoint.clone())
+    }
+
+    async fn save_checkpoint(&self, checkpoint: &[u8]) -> Result<(), Error> {
+        self.history.lock().checkpoint = Some(checkpoint.to_vec());
+        Ok(())
+    }
+
+    async fn fingerprint(&self, place: Place) -> Result<Option<String>, Error> {
+        fingerprint(Cursor::new(&self.history.lock().bytes), place.end)
+            .map_err(|source| Error::Read { location: LOCATION.to_owned(), action: "read", source })
+    }
+
+    async fn read_after(&self, place: Place, visit: &mut Visit<'_>) -> Result<(), Error> {
+        let shared = self.history.lock();
+        let at = usize::try_from(place.end).unwrap_or(usize::MAX);
+        visit_lines(shared.bytes.get(at..).unwrap_or_default(), place, LOCATION, visit)
     }
 }
 

@@ -81,4 +81,52 @@ pub trait HistoryStore: Send + Sync {
 
     /// The store for messages: a path or an address, without secrets.
     fn location(&self) -> String;
+
+    /// Where checkpoints are kept beside the records; `None` where there is no place for them.
+    fn checkpoints(&self) -> Option<&dyn Checkpoints> {
+        None
+    }
+}
+
+/// The end of a record in a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The number of the object, in a store of many.
+    pub object: u64,
+    /// The number of the line in its file, from 1; 0 is the beginning.
+    pub line: u64,
+    /// Bytes from the start of the file, with the line break.
+    pub end: u64,
+}
+
+/// A store that keeps one checkpoint beside its records, and that can read on from a place.
+#[async_trait]
+pub trait Checkpoints: Send + Sync {
+    /// The checkpoint, `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Read`] when the storage fails.
+    async fn load_checkpoint(&self) -> Result<Option<Vec<u8>>, Error>;
+
+    /// Replaces the checkpoint, as a whole and durably.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Read`] when the storage fails, and [`Error::ReadOnly`]; the old one is there then, or the new one.
+    async fn save_checkpoint(&self, checkpoint: &[u8]) -> Result<(), Error>;
+
+    /// What tells the records up to a place from those of another history; `None` when no append ends there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Read`] when the storage fails.
+    async fn fingerprint(&self, place: Place) -> Result<Option<String>, Error>;
+
+    /// As [`HistoryStore::read`], of the records after a place where an append ends.
+    ///
+    /// # Errors
+    ///
+    /// As [`HistoryStore::read`].
+    async fn read_after(&self, place: Place, visit: &mut Visit<'_>) -> Result<(), Error>;
 }

@@ -8,6 +8,7 @@ use holdfast_connector::history_tool::{
 };
 use holdfast_connector::{Config, Error};
 use holdfast_history::offset::SourceOffset;
+use holdfast_history::recover::CheckpointCheck;
 use holdfast_history::{HistoryRecord, TableChange, TableId, cross_check};
 use serde_json::{Value, json};
 
@@ -98,6 +99,11 @@ async fn verify(arguments: HistoryArguments) -> Result<(), Failure> {
     })?;
     if let Some(error) = verified.error {
         return Err(error.into());
+    }
+    if let CheckpointCheck::Differs { .. } = verified.checkpoint {
+        let text =
+            "the checkpoint does not say what the history says; remove it, a start writes another";
+        return Err(Failure::new(REFUSED, text));
     }
     match verified.mismatches.len() {
         0 => Ok(()),
@@ -312,6 +318,9 @@ fn verified_text(verified: &Verified) -> String {
             "note: the key of {table} is {definition} in the definition and {log} in the log\n"
         ));
     }
+    if let Some(checkpoint) = checkpoint_text(&verified.checkpoint) {
+        text.push_str(&format!("{checkpoint}\n"));
+    }
     text.push_str(&format!(
         "read from {}:{} to {file}:{position}; rows events: {}, tables: {}, not fitting: {}",
         offset.file,
@@ -321,6 +330,24 @@ fn verified_text(verified: &Verified) -> String {
         mismatches.len(),
     ));
     text
+}
+
+/// What there is to say of the checkpoint; nothing when there is none.
+fn checkpoint_text(checkpoint: &CheckpointCheck) -> Option<String> {
+    match checkpoint {
+        CheckpointCheck::None => None,
+        CheckpointCheck::Unused(why) => Some(format!("the checkpoint is not used: {why}")),
+        CheckpointCheck::Agrees { records } => {
+            Some(format!("the checkpoint stands for {records} records and says what they say"))
+        }
+        CheckpointCheck::Differs { records, tables } => {
+            let tables: Vec<String> = tables.iter().map(ToString::to_string).collect();
+            Some(format!(
+                "the checkpoint stands for {records} records and does not say what they say; tables: {}",
+                tables.join(", ")
+            ))
+        }
+    }
 }
 
 fn verified_json(verified: &Verified) -> Value {
@@ -361,6 +388,7 @@ fn verified_json(verified: &Verified) -> Value {
         "tables": tables,
         "mismatches": mismatches,
         "keys": keys,
+        "checkpoint": checkpoint_text(&verified.checkpoint),
         "error": verified.error.as_ref().map(Error::chain),
     })
 }

@@ -12,6 +12,8 @@
 //! did. (RisingWave rewrites its last object with one more line, up to 2,048 lines of it. What it wrote is read, and what
 //! is written here it reads, as it does a history whose objects it filled with a limit of one append each.)
 //!
+//! A checkpoint is in the object `holdfast-checkpoint`, which is rewritten.
+//!
 //! The folder alone is looked at, so that `source-16` does not see the objects of `source-160`, which RisingWave's own
 //! listing by prefix gives it.
 //!
@@ -37,8 +39,8 @@ use async_trait::async_trait;
 use opendal::{Buffer, EntryMode, ErrorKind, Operator};
 use tokio::sync::Mutex;
 
-use super::lines::{encode_alone, visit_lines};
-use super::{HistoryStore, Visit};
+use super::lines::{encode_alone, fingerprint, visit_lines};
+use super::{Checkpoints, HistoryStore, Place, Visit};
 use crate::codec::RecordLine;
 use crate::error::{Error, Written};
 use crate::record::HistoryRecord;
@@ -49,6 +51,8 @@ const READ_AHEAD: (usize, u64) = (16, 32 << 20);
 const MAX_OBJECT_BYTES: u64 = 1 << 30;
 /// Shows that the service creates an object only if it is not there. Not a `.dat`: RisingWave passes over it.
 const PROBE: &str = "holdfast-probe";
+/// Where the checkpoint is. Not a `.dat` either.
+const CHECKPOINT: &str = "holdfast-checkpoint";
 const PROBE_TEXT: &[u8] =
     b"Holdfast writes this twice, to see that the second time is refused. It may be removed.\n";
 
@@ -217,17 +221,44 @@ impl OpendalHistoryStore {
         }
     }
 
+    fn size(&self, object: &Object) -> Result<u64, Error> {
+        let Some(root) = &self.local else { return Ok(object.bytes) };
+        let metadata = fs::metadata(root.join(&object.path));
+        Ok(metadata.map_err(self.failed(&object.path, "look at"))?.len())
+    }
+
     async fn get(&self, object: &Object) -> Result<Buffer, Error> {
         let failed = || self.failed(&object.path, "read");
-        let bytes = match &self.local {
-            Some(root) => fs::metadata(root.join(&object.path)).map_err(failed())?.len(),
-            None => object.bytes,
-        };
+        let bytes = self.size(object)?;
         if bytes > MAX_OBJECT_BYTES {
             let what = format!("it has {bytes} bytes, which is no object of a history");
             return Err(failed()(io::Error::new(io::ErrorKind::InvalidData, what)));
         }
         self.operator.read(&object.path).await.map_err(io_error).map_err(failed())
+    }
+
+    /// Reads objects in their order; of the one that `start` is in, what follows it.
+    async fn read_objects(
+        &self,
+        objects: &[Object],
+        start: Place,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Error> {
+        let mut rest = objects;
+        while !rest.is_empty() {
+            let (ahead, later) = rest.split_at(ahead(rest));
+            rest = later;
+            let contents = join(ahead.iter().map(|object| self.get(object)).collect()).await;
+            for (object, content) in pairs(ahead, contents) {
+                let location = self.location_of(&object.path);
+                let begin = Place { object: object.number, ..Place::default() };
+                let begin = if object.number == start.object { start } else { begin };
+                let bytes = content?.to_bytes();
+                let at = usize::try_from(begin.end).unwrap_or(usize::MAX);
+                visit_lines(bytes.get(at..).unwrap_or_default(), begin, &location, visit)?;
+            }
+        }
+        Ok(())
     }
 
     /// Creates an object, as a whole and durably, unless it is there.
@@ -271,18 +302,7 @@ impl OpendalHistoryStore {
 #[async_trait]
 impl HistoryStore for OpendalHistoryStore {
     async fn read(&self, visit: &mut Visit<'_>) -> Result<(), Error> {
-        let objects = self.list().await?;
-        let mut rest = objects.as_slice();
-        while !rest.is_empty() {
-            let (ahead, later) = rest.split_at(ahead(rest));
-            rest = later;
-            let contents = join(ahead.iter().map(|object| self.get(object)).collect()).await;
-            for (object, content) in pairs(ahead, contents) {
-                let location = self.location_of(&object.path);
-                visit_lines(&*content?.to_bytes(), &location, visit)?;
-            }
-        }
-        Ok(())
+        self.read_objects(&self.list().await?, Place::default(), visit).await
     }
 
     async fn append(&self, records: &[HistoryRecord]) -> Result<(), Error> {
@@ -347,7 +367,7 @@ impl HistoryStore for OpendalHistoryStore {
                     Err(Error::Damaged { location: self.location.clone(), line: 0, source })
                 }
             };
-            match visit_lines(&*content, &self.location, &mut parse) {
+            match visit_lines(&*content, Place::default(), &self.location, &mut parse) {
                 Ok(()) => readable.push(object),
                 Err(_) => damaged.push(object),
             }
@@ -366,6 +386,64 @@ impl HistoryStore for OpendalHistoryStore {
 
     fn location(&self) -> String {
         self.location.clone()
+    }
+
+    fn checkpoints(&self) -> Option<&dyn Checkpoints> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl Checkpoints for OpendalHistoryStore {
+    async fn load_checkpoint(&self) -> Result<Option<Vec<u8>>, Error> {
+        let path = format!("{}{CHECKPOINT}", self.folder);
+        match self.operator.read(&path).await {
+            Ok(bytes) => Ok(Some(bytes.to_vec())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.failed(&path, "read")(io_error(error))),
+        }
+    }
+
+    async fn save_checkpoint(&self, checkpoint: &[u8]) -> Result<(), Error> {
+        if self.writer.is_none() {
+            return Err(Error::ReadOnly { location: self.location() });
+        }
+        let path = format!("{}{CHECKPOINT}", self.folder);
+        let saved = match &self.local {
+            Some(root) => replace_file(&root.join(&path), checkpoint),
+            None => {
+                let body = Buffer::from(checkpoint.to_vec());
+                self.operator.write(&path, body).await.map(drop).map_err(io_error)
+            }
+        };
+        saved.map_err(self.failed(&path, "keep a checkpoint of"))
+    }
+
+    /// The names and sizes of the objects before that of the place, and what that one has up to there.
+    async fn fingerprint(&self, place: Place) -> Result<Option<String>, Error> {
+        let objects = self.list().await?;
+        let count = objects.partition_point(|object| object.number <= place.object);
+        let before = objects.get(..count).unwrap_or_default();
+        let Some((last, before)) = before.split_last() else { return Ok(None) };
+        // Two objects of one number are an order that nobody has made.
+        if last.number != place.object || before.last().is_some_and(|one| one.number == last.number)
+        {
+            return Ok(None);
+        }
+        let mut names = crc32fast::Hasher::new();
+        for object in before {
+            names.update(format!("{} {}\n", object.path, self.size(object)?).as_bytes());
+        }
+        let content = self.get(last).await?.to_bytes();
+        let found = fingerprint(io::Cursor::new(&*content), place.end)
+            .map_err(self.failed(&last.path, "read"))?;
+        Ok(found.map(|found| format!("{count}-{:08x}-{found}", names.finalize())))
+    }
+
+    async fn read_after(&self, place: Place, visit: &mut Visit<'_>) -> Result<(), Error> {
+        let objects = self.list().await?;
+        let from = objects.partition_point(|object| object.number < place.object);
+        self.read_objects(objects.get(from..).unwrap_or_default(), place, visit).await
     }
 }
 
@@ -442,6 +520,19 @@ where
         Poll::Ready(done.collect())
     })
     .await
+}
+
+/// Puts a file in the place of another, synced.
+fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("/"));
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = PathBuf::from(temporary);
+    let mut file = File::create(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    sync_folder(folder)
 }
 
 /// Creates a file as a whole, synced, unless it is there. OpenDAL's own ways are a file that grows under its name, and
