@@ -8,7 +8,7 @@ use holdfast_history::TableId;
 use holdfast_snapshot::{ServerFacts, ServerFlavor};
 use mysql_async::Conn;
 
-use crate::config::{Config, LockingMode, SnapshotMode};
+use crate::config::{Config, LockingMode, SchemaSource, SnapshotMode};
 use crate::error::Error;
 use crate::source::{client_options, server_options};
 
@@ -131,6 +131,14 @@ fn settings(config: &Config, facts: &ServerFacts, findings: &mut Findings) {
         "FULL",
         "SET PERSIST binlog_row_image=FULL, and let sessions reconnect",
     );
+    if config.history.source == SchemaSource::Metadata {
+        findings.wants(
+            "binlog_row_metadata",
+            variable("binlog_row_metadata"),
+            "FULL",
+            "SET PERSIST (MariaDB: SET GLOBAL) binlog_row_metadata=FULL, or holdfast.schema.source=history",
+        );
+    }
     match variable("server_id") {
         "0" => findings.fails("server_id", "0", "give the server an id: SET PERSIST server_id=1"),
         id if id == config.connection.server_id.to_string() => {

@@ -78,13 +78,29 @@ pub enum Error {
         /// Position of the event in bytes.
         position: u64,
     },
+    /// Definitions come from the log, and it does not tell one.
+    #[error(
+        "the log does not say what the columns of {table} are, before its rows in {file} at {position}, and the schema \
+         history has no definition that fits: they were written with binlog_row_metadata other than FULL; with \
+         holdfast.schema.source=metadata, set it to FULL and begin behind such rows, or rebuild the schema history with \
+         `holdfast refresh --config FILE --table {table}`"
+    )]
+    NoMetadata {
+        /// The table.
+        table: TableId,
+        /// Binlog file.
+        file: String,
+        /// Position of the event in bytes.
+        position: u64,
+    },
     /// A row does not fit the definition that the history gives.
     #[error(transparent)]
     Mismatch(#[from] Box<Mismatch>),
     /// A row image does not hold all columns.
     #[error(
         "a row of {table} in {file} at {position} lacks column {column}: the session wrote with binlog_row_image other \
-         than FULL; set binlog_row_image=FULL for all sessions"
+         than FULL; set binlog_row_image=FULL for all sessions. If it is a generated column of MariaDB 11.8, the schema \
+         history does not say so: `holdfast refresh --config FILE --table {table}`"
     )]
     PartialImage {
         /// The table.
@@ -364,6 +380,7 @@ impl Error {
             Self::PositionLost { .. } => ErrorClass::Purged,
             Self::Ddl(_)
             | Self::UnknownTable { .. }
+            | Self::NoMetadata { .. }
             | Self::Mismatch(_)
             | Self::PartialImage { .. }
             | Self::Row(_)

@@ -28,7 +28,7 @@ use crate::assemble::{Assembler, AssemblerStart, HeldRef, Origins, Step};
 use crate::available::{check_available, counted, parse_set, tracks_gtids};
 use crate::batch::Batch;
 use crate::committer::Committer;
-use crate::config::{Config, GuardrailAction, OnMismatch, SnapshotMode};
+use crate::config::{Config, GuardrailAction, OnMismatch, SchemaSource, SnapshotMode};
 use crate::control::{EngineState, LastEvent, Signals};
 use crate::error::{DumpFailure, Error, ErrorClass};
 use crate::offset::{Lineage, OffsetPoint, dump_position, file_of, gtids_of, resume_of};
@@ -410,7 +410,10 @@ impl Source {
                 fix: "start it with --log-bin".to_owned(),
             });
         }
-        let rules = [("binlog_format", "ROW"), ("binlog_row_image", "FULL")];
+        let mut rules = vec![("binlog_format", "ROW"), ("binlog_row_image", "FULL")];
+        if self.config.history.source == SchemaSource::Metadata {
+            rules.push(("binlog_row_metadata", "FULL"));
+        }
         for (variable, wanted) in rules {
             let value = facts.variable(variable).unwrap_or(wanted);
             if !value.eq_ignore_ascii_case(wanted) {
@@ -462,7 +465,11 @@ impl Source {
             ));
         }
         file_of(&offset)?;
-        if !self.history.exists().await? {
+        if self.config.history.source == SchemaSource::Metadata {
+            tracing::info!(
+                "rows are read by the log's own metadata where the schema history does not say the same"
+            );
+        } else if !self.history.exists().await? {
             return Err(Error::Start(format!(
                 "The db history topic is missing. You may attempt to recover it by reconfiguring the connector to \
                  recovery. (no schema history in {}, while there is an offset; `holdfast refresh --config FILE` \

@@ -12,6 +12,9 @@
 //! schema change records). Debezium writes a table's comment beside `table` and looks for it inside, so it loses the
 //! comment; both places are read here.
 //!
+//! Which columns of a MariaDB table are generated is in no member of Debezium's, and is written as an attribute of the table:
+//! `"attributes":[{"name":"holdfast.computed.columns","value":"[\"c\"]"}]`.
+//!
 //! A store that appends lines cannot make several of them appear at once. There each record of a group of two or more
 //! has one more member, `"holdfast_group":"2/5"`, its number and the group's size, which Debezium ignores: see [`Group`].
 
@@ -27,6 +30,9 @@ use crate::json::{ObjectWriter, write_string, write_string_or_null};
 use crate::offset::OffsetError;
 use crate::record::{HistoryRecord, TableChange};
 use crate::schema::{Column, DefaultValue, Table};
+
+/// The attribute of a table that names its generated columns, as a JSON array.
+const COMPUTED_COLUMNS: &str = "holdfast.computed.columns";
 
 /// The place of a record in the group that it was appended with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,9 +216,31 @@ fn write_definition(table: &Table, object: &mut ObjectWriter<'_>) {
         position += 1;
         write_column(column, position, out);
     });
-    members.member("attributes").extend_from_slice(b"[]");
+    write_attributes(table, members.member("attributes"));
     members.end();
     write_string_or_null(table.comment.as_deref(), object.member("comment"));
+}
+
+/// What Debezium has no member for. It reads a table's attributes, and makes nothing of those it does not know.
+fn write_attributes(table: &Table, out: &mut Vec<u8>) {
+    let is_computed: Vec<String> = table
+        .columns
+        .iter()
+        .filter(|column| column.is_computed)
+        .map(|column| column.name.clone())
+        .collect();
+    if is_computed.is_empty() {
+        out.extend_from_slice(b"[]");
+        return;
+    }
+    let mut names = Vec::new();
+    write_strings(&is_computed, &mut names);
+    out.push(b'[');
+    let mut object = ObjectWriter::new(out);
+    object.string("name", COMPUTED_COLUMNS);
+    object.string("value", &String::from_utf8_lossy(&names));
+    object.end();
+    out.push(b']');
 }
 
 fn write_column(column: &Column, position: u64, out: &mut Vec<u8>) {

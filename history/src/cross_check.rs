@@ -80,14 +80,47 @@ pub fn key_difference(table: &Table, map: &TableMap, dialect: Dialect) -> Option
         return None;
     }
     let key = metadata.primary_key.unwrap_or_default();
-    let wire: Vec<usize> = key.iter().map(|part| part.column).collect();
+    let mut wire: Vec<usize> = key.iter().map(|part| part.column).collect();
     let model: Vec<usize> = table.key_columns().collect();
+    // MariaDB adds the end of a row's life to the keys of a versioned table.
+    let row_end = |index: &usize| {
+        map.column(*index).is_some_and(|column| column.wire_type == WireType::Timestamp2 { fsp: 6 })
+    };
+    if dialect == Dialect::MariaDb && wire.len() == model.len() + 1 {
+        wire.pop_if(|index| row_end(index));
+    }
     let names = |indexes: &[usize]| {
         let name = |index: &usize| table.columns.get(*index).map(|column| column.name.as_str());
         let names: Vec<&str> = indexes.iter().filter_map(name).collect();
         if names.is_empty() { "no key".to_owned() } else { format!("({})", names.join(", ")) }
     };
     (wire != model).then(|| (names(&model), names(&wire)))
+}
+
+/// Whether a table map can be that of a MariaDB sequence: its eight columns, by their types and, where the log has them,
+/// names (`sql/sql_sequence.cc`, `sequence_structure`).
+#[must_use]
+pub fn is_sequence(map: &TableMap, dialect: Dialect) -> bool {
+    const COLUMNS: [(&str, WireType); 8] = [
+        ("next_not_cached_value", WireType::LongLong),
+        ("minimum_value", WireType::LongLong),
+        ("maximum_value", WireType::LongLong),
+        ("start_value", WireType::LongLong),
+        ("increment", WireType::LongLong),
+        ("cache_size", WireType::LongLong),
+        ("cycle_option", WireType::Tiny),
+        ("cycle_count", WireType::LongLong),
+    ];
+    let metadata = metadata_of(map, dialect);
+    dialect == Dialect::MariaDb
+        && map.column_count() == COLUMNS.len()
+        && map.columns().iter().zip(&metadata.columns).zip(COLUMNS).all(
+            |((column, said), (name, wire_type))| {
+                column.wire_type == wire_type
+                    && !column.nullable
+                    && said.name.as_ref().is_none_or(|said| same_name(said, name))
+            },
+        )
 }
 
 /// All columns of a definition, for people.
@@ -195,7 +228,8 @@ fn metadata_of(map: &TableMap, dialect: Dialect) -> OptionalMetadata<'_> {
 
 /// The number of columns without those that MariaDB adds at the end for unique indexes over long columns, which no
 /// definition shows. Only their names tell them from others.
-fn visible_columns(metadata: &OptionalMetadata<'_>, dialect: Dialect) -> usize {
+#[must_use]
+pub fn visible_columns(metadata: &OptionalMetadata<'_>, dialect: Dialect) -> usize {
     let is_hash = |column: &&ColumnMetadata<'_>| {
         dialect == Dialect::MariaDb
             && column.name.as_ref().is_some_and(|name| name.starts_with(ROW_HASH))

@@ -53,6 +53,7 @@ cases! {
     foreign_key_cascades = "061-foreign-key-cascades",
     upsert_and_replace = "063-upsert-and-replace",
     primary_key_ddl = "065-primary-key-ddl",
+    spatial_reference_ddl = "067-spatial-reference-ddl",
     compressed_transactions = "069-compressed-transactions",
     gtids_foreign_and_tagged = "071-gtids-foreign-and-tagged",
     multi_table_transaction = "073-multi-table-transaction",
@@ -73,10 +74,20 @@ cases! {
     defaults_and_keys_in_one_statement = "109-defaults-and-keys-in-one-statement",
     mariadb_compressed_events = "111-mariadb-compressed-events",
     mariadb_types = "113-mariadb-types",
+    mariadb_versioned_and_sequences = "115-mariadb-versioned-and-sequences",
 }
 
 /// Those of `data.rs`.
-const DATA: &[&str] = &["121-gtid-set-algebra", "137-ddl-corpus-2"];
+const DATA: &[&str] = &[
+    "121-gtid-set-algebra",
+    "123-mariadb-zero-end-pos",
+    "125-history-directory-prefix",
+    "127-idle-source-heartbeat",
+    "129-history-scale",
+    "131-duplicate-server-id",
+    "133-purge-and-numbering",
+    "137-ddl-corpus-2",
+];
 
 fn run(folder: &str) {
     let case = Case::load(paths::tests("cases").join(folder)).unwrap();

@@ -331,20 +331,23 @@ fn wrong_definitions_are_found(options: Options, metadata: &str, name: &str) {
     for (table, columns, ..) in CHANGES {
         script.push_str(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, {columns});\n"));
     }
+    script.push_str("CREATE TABLE keyed (id INT PRIMARY KEY, a INT NOT NULL);\n");
     server.sql(&script).unwrap();
     snapshot(&server, &properties, &files);
     let mut script = format!("USE {database};\n");
     for (table, ..) in CHANGES {
         script.push_str(&format!("INSERT INTO {table} (id) VALUES (1);\n"));
     }
-    script.push_str("SET SESSION sql_log_bin=0;\n");
+    script.push_str("INSERT INTO keyed VALUES (1, 1);\nSET SESSION sql_log_bin=0;\n");
     for (table, _, change, ..) in CHANGES {
         script.push_str(&format!("ALTER TABLE {table} {change};\n"));
     }
+    script.push_str("ALTER TABLE keyed DROP PRIMARY KEY, ADD PRIMARY KEY (a);\n");
     script.push_str("SET SESSION sql_log_bin=1;\n");
     for (table, ..) in CHANGES {
         script.push_str(&format!("INSERT INTO {table} (id) VALUES (2);\n"));
     }
+    script.push_str("INSERT INTO keyed VALUES (2, 2);\n");
     server.sql(&script).unwrap();
 
     let (code, report) = verify(&files);
@@ -362,6 +365,11 @@ fn wrong_definitions_are_found(options: Options, metadata: &str, name: &str) {
         let from = found.text("definition_from").unwrap();
         assert!(from.starts_with("record "), "{from}");
     }
+    // Another key proves nothing, and is told.
+    let keys: Vec<String> =
+        report.get("keys").unwrap().elements().iter().map(ToString::to_string).collect();
+    assert_eq!(keys.len(), usize::from(full), "{keys:?}");
+    assert!(keys.iter().all(|keys| keys.contains("keyed") && keys.contains("(a)")), "{keys:?}");
     // One table alone, as text.
     let table = format!("{database}.wider");
     let output = history(&files, &["verify", "--table", &table]);

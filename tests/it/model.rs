@@ -2,6 +2,7 @@
 
 mod definition;
 mod generate;
+mod written;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -46,9 +47,17 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 }
 
 fn campaign(server: &Server) {
+    sequences(server, number("HOLDFAST_SEED", 20_260_101), number("HOLDFAST_SEQUENCES", SEQUENCES));
+}
+
+/// Sequences that nobody has run yet, unless the variables say which.
+fn long_campaign(server: &Server) {
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    sequences(server, number("HOLDFAST_SEED", now << 16), number("HOLDFAST_SEQUENCES", 5000));
+}
+
+fn sequences(server: &Server, seed: u64, count: u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (seed, count) =
-        (number("HOLDFAST_SEED", 20_260_101), number("HOLDFAST_SEQUENCES", SEQUENCES));
     println!("seed {seed}, {count} sequences; HOLDFAST_SEED and HOLDFAST_SEQUENCES set others");
     let mut failures = Vec::new();
     let mut statements = 0;
@@ -94,16 +103,18 @@ async fn run(server: &Server, seed: u64, count: u64) -> (Vec<Checkpoint>, Vec<Lo
     for sequence in seed..seed + count {
         run_sequence(server.flavour(), sequence, &mut writer, &mut reader, &mut checkpoints).await;
     }
-    let collations: Vec<(u16, String)> = reader
-        .query(
-            "SELECT ID, CHARACTER_SET_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL",
-        )
-        .await
-        .unwrap();
-    let collations = collations.into_iter().collect();
+    let collations = collations(&mut reader).await;
     writer.disconnect().await.unwrap();
     reader.disconnect().await.unwrap();
     (checkpoints, read_log(server, start, &collations).await)
+}
+
+/// The character set of each collation.
+async fn collations(conn: &mut Conn) -> HashMap<u16, String> {
+    let sql =
+        "SELECT ID, CHARACTER_SET_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL";
+    let collations: Vec<(u16, String)> = conn.query(sql).await.unwrap();
+    collations.into_iter().collect()
 }
 
 async fn connect(server: &Server) -> Conn {
@@ -195,7 +206,7 @@ async fn run_sequence(
             // It may have been dropped.
             let _ = writer.query_drop(format!("USE `{database}`")).await;
         }
-        let (definitions, now) = server_definitions(reader, flavour).await;
+        let (definitions, now) = server_definitions(reader, flavour, &DATABASES).await;
         known = now;
         let texts =
             if accepted >= STATEMENTS { create_texts(reader, &known).await } else { Vec::new() };
@@ -225,9 +236,15 @@ async fn create_texts(conn: &mut Conn, known: &[Known]) -> Vec<(String, String, 
 }
 
 /// What `information_schema` says of all tables.
-async fn server_definitions(conn: &mut Conn, flavour: Flavour) -> (Definitions, Vec<Known>) {
+async fn server_definitions<T: AsRef<str>>(
+    conn: &mut Conn,
+    flavour: Flavour,
+    databases: &[T],
+) -> (Definitions, Vec<Known>) {
     let mariadb = flavour == Flavour::MariaDb;
-    let databases = DATABASES.map(|name| format!("'{name}'")).join(",");
+    // An empty list would be no SQL.
+    let names = databases.iter().map(|name| format!("'{}'", name.as_ref().replace('\'', "''")));
+    let databases = names.chain(["''".to_owned()]).collect::<Vec<_>>().join(",");
     let mut definitions = BTreeMap::new();
     let mut known: BTreeMap<String, Known> = BTreeMap::new();
     let tables: Vec<(String, String, Option<String>, Option<String>)> = conn
@@ -446,4 +463,22 @@ fn random_ddl_gives_the_definitions_of_mysql() {
 #[test]
 fn random_ddl_gives_the_definitions_of_mariadb() {
     campaign(&shared(&Options::mariadb()).unwrap());
+}
+
+#[test]
+#[ignore = "takes many minutes"]
+fn much_random_ddl_gives_the_definitions_of_mysql() {
+    long_campaign(&shared(&Options::mysql()).unwrap());
+}
+
+#[test]
+#[ignore = "takes many minutes"]
+fn much_random_ddl_gives_the_definitions_of_mariadb() {
+    long_campaign(&shared(&Options::mariadb()).unwrap());
+}
+
+#[test]
+#[ignore = "takes many minutes"]
+fn much_random_ddl_gives_the_definitions_of_mariadb_11() {
+    long_campaign(&shared(&Options::mariadb_11()).unwrap());
 }

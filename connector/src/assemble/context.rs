@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use holdfast_binlog::Value;
 use holdfast_binlog::event::rows::RowsKind;
 use holdfast_binlog::row::Row;
 use holdfast_history::{ShapeMismatch, Table, TableId};
@@ -22,8 +23,10 @@ pub(crate) struct TableContext {
     /// Indexes of the key columns.
     pub(super) key: Vec<usize>,
     pub(super) table: Arc<Table>,
-    /// Whether the key was compared with that of the log.
-    pub(super) key_checked: AtomicBool,
+    /// Whether it was told that the log has another key.
+    pub(super) key_told: AtomicBool,
+    /// Whether it was told that the log lacks values of generated columns.
+    pub(super) computed_told: AtomicBool,
 }
 
 /// What a wire table id stands for.
@@ -37,6 +40,8 @@ pub(super) enum Resolved {
     Unfit(Arc<TableContext>, Arc<ShapeMismatch>),
     /// Captured, and there is no definition.
     Unknown(TableId),
+    /// Captured; definitions come from the log, which does not tell this one, and the history has none that fits.
+    Untold(TableId),
 }
 
 impl TableContext {
@@ -62,21 +67,32 @@ impl TableContext {
             converter,
             key: selection.key,
             table,
-            key_checked: AtomicBool::new(false),
+            key_told: AtomicBool::new(false),
+            computed_told: AtomicBool::new(false),
         })
     }
 
     pub(super) fn key_changed(&self, kind: RowsKind, row: &Row<'_>) -> bool {
         matches!(kind, RowsKind::Update | RowsKind::PartialUpdate)
-            && self
-                .key
-                .iter()
-                .any(|column| row.before.get_ref(*column) != row.after.get_ref(*column))
+            && self.key.iter().any(|column| is_changed(row, *column))
     }
 
     pub(super) fn unchanged(&self, row: &Row<'_>) -> bool {
         self.converter.value_columns().all(|column| {
-            column.is_same(row.before.get_ref(column.index()), row.after.get_ref(column.index()))
+            let index = column.index();
+            let (before, after) = (row.before.get_ref(index), row.after.get_ref(index));
+            is_absent(before, after) || column.is_same(before, after)
         })
     }
+}
+
+/// Whether a column has another value after an update.
+fn is_changed(row: &Row<'_>, column: usize) -> bool {
+    let (before, after) = (row.before.get_ref(column), row.after.get_ref(column));
+    !is_absent(before, after) && before != after
+}
+
+/// Whether an image lacks a column. It is a generated one, whose value follows from the others.
+const fn is_absent(before: Option<&Value<'_>>, after: Option<&Value<'_>>) -> bool {
+    before.is_none() || after.is_none()
 }

@@ -37,7 +37,7 @@ use xa::XaState;
 
 use crate::ack::SharedLedger;
 use crate::batch::{Batch, BatchBuilder, RecordHead, RecordOrigin};
-use crate::config::Config;
+use crate::config::{Config, SchemaSource};
 use crate::error::Error;
 use crate::filter::Selection;
 use crate::format::connect_schema::FixedSchemas;
@@ -45,6 +45,7 @@ use crate::format::debezium_json::{self as json, EnvelopeEnd};
 use crate::identity::EventId;
 use crate::offset::{Lineage, OffsetPoint, OffsetView};
 use crate::record::RecordKind;
+use crate::refresh::from_log;
 use crate::transaction::Transaction;
 
 /// What we print as `source.version`.
@@ -101,6 +102,8 @@ pub(crate) struct Assembler {
     track_gtids: bool,
     resolved: HashMap<u64, (TableId, Resolved)>,
     contexts: HashMap<TableId, Arc<TableContext>>,
+    /// What the log itself says of tables, each with the table map that said it.
+    told: HashMap<TableId, (Box<[u8]>, Arc<TableContext>)>,
     no_table: Arc<TableId>,
     schema_topic: Arc<str>,
     transaction_topic: Arc<str>,
@@ -156,6 +159,7 @@ impl Assembler {
             ready: VecDeque::new(),
             resolved: HashMap::new(),
             contexts: HashMap::new(),
+            told: HashMap::new(),
             no_table: Arc::new(TableId::new("", "")),
             schema_topic: config.topics.schema_changes().into(),
             transaction_topic: config.topics.transactions().into(),
@@ -442,16 +446,7 @@ impl Assembler {
         let resolved = if !self.config.tables.captures(&id) || self.tables.is_sequence(&id) {
             Resolved::Ignored
         } else {
-            match self.context(&id)? {
-                Some(context) => match cross_check::check(&context.table, map, self.dialect()) {
-                    Ok(()) => {
-                        self.check_key(&context, map);
-                        Resolved::Captured(context)
-                    }
-                    Err(mismatch) => Resolved::Unfit(context, Arc::new(mismatch)),
-                },
-                None => Resolved::Unknown(id.clone()),
-            }
+            self.resolve_captured(&id, map)?
         };
         if self.resolved.len() >= MAX_RESOLVED {
             self.resolved.clear();
@@ -460,14 +455,75 @@ impl Assembler {
         Ok(resolved)
     }
 
+    fn resolve_captured(&mut self, id: &TableId, map: &TableMap) -> Result<Resolved, Error> {
+        let dialect = self.dialect();
+        let context = self.context(id)?;
+        if context.is_none() && cross_check::is_sequence(map, dialect) {
+            tracing::info!(table = %id, "a sequence that was there before: its rows are no rows of a table");
+            return Ok(Resolved::Ignored);
+        }
+        let checked = context.map(|context| {
+            let checked = cross_check::check(&context.table, map, dialect);
+            (context, checked)
+        });
+        if self.config.history.source == SchemaSource::Metadata && self.verification.is_none() {
+            return Ok(match checked {
+                Some((context, Ok(())))
+                    if cross_check::key_difference(&context.table, map, dialect).is_none() =>
+                {
+                    Resolved::Captured(context)
+                }
+                Some(_) | None => match self.told_by(map, id)? {
+                    Some(context) => Resolved::Captured(context),
+                    None => Resolved::Untold(id.clone()),
+                },
+            });
+        }
+        Ok(match checked {
+            Some((context, Ok(()))) => {
+                self.check_key(&context, map);
+                Resolved::Captured(context)
+            }
+            Some((context, Err(mismatch))) => Resolved::Unfit(context, Arc::new(mismatch)),
+            None => Resolved::Unknown(id.clone()),
+        })
+    }
+
+    /// The context by what the table map itself says, `None` when it says too little.
+    fn told_by(
+        &mut self,
+        map: &TableMap,
+        id: &TableId,
+    ) -> Result<Option<Arc<TableContext>>, Error> {
+        if let Some((body, context)) = self.told.get(id)
+            && map.same_as(body)
+        {
+            return Ok(Some(Arc::clone(context)));
+        }
+        let Some(table) = from_log::definition(&self.config, map, self.dialect()) else {
+            return Ok(None);
+        };
+        tracing::info!(
+            table = %id,
+            definition = cross_check::definition_shape(&table),
+            "definition taken from the log"
+        );
+        let context = Arc::new(TableContext::new(table, &self.config)?);
+        if self.told.len() >= MAX_RESOLVED {
+            self.told.clear();
+        }
+        self.told.insert(id.clone(), (map.body().into(), Arc::clone(&context)));
+        Ok(Some(context))
+    }
+
     /// A key that differs proves nothing, as of several unique indexes the server and the model may take different ones;
     /// it is told once.
     fn check_key(&mut self, context: &TableContext, map: &TableMap) {
-        if context.key_checked.swap(true, Ordering::Relaxed) {
-            return;
-        }
         let dialect = self.dialect();
         let Some(keys) = cross_check::key_difference(&context.table, map, dialect) else { return };
+        if context.key_told.swap(true, Ordering::Relaxed) {
+            return;
+        }
         match &mut self.verification {
             Some(verification) => {
                 verification.keys.insert((*context.id).clone(), keys);

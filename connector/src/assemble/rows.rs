@@ -1,16 +1,17 @@
 //! Rows events to change records and their groups.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use holdfast_binlog::Value;
 use holdfast_binlog::event::Event;
 use holdfast_binlog::event::rows::{RowsEvent, RowsKind};
-use holdfast_binlog::event::table_map::{Bitmap, TableMap};
+use holdfast_binlog::event::table_map::TableMap;
 use holdfast_binlog::row::{Row, RowError, RowImage, RowReader, RowSink, Side};
 use holdfast_binlog::txn::TxnTracker;
 use holdfast_binlog::value::JsonStyle;
 use holdfast_binlog::wire::DecodeError;
-use holdfast_history::{ShapeMismatch, TableId, cross_check};
+use holdfast_history::{ShapeMismatch, Table, TableId, cross_check};
 
 use super::context::{Resolved, TableContext};
 use super::{Assembler, VERSION};
@@ -48,6 +49,15 @@ impl Assembler {
                 let mode = self.config.events.on_unknown_table;
                 return self.refuse(event, rows, map, mode, error);
             }
+            Resolved::Untold(table) => {
+                let error = Error::NoMetadata {
+                    table,
+                    file: event.file.to_owned(),
+                    position: event.position,
+                };
+                let mode = self.config.events.on_unknown_table;
+                return self.refuse(event, rows, map, mode, error);
+            }
             Resolved::Unfit(context, mismatch) => {
                 // Another number of columns ends Debezium whatever its settings say.
                 let mode = match mismatch.counts {
@@ -61,16 +71,28 @@ impl Assembler {
         if self.verifies(map, None) {
             return self.count_rows(event, rows, map);
         }
-        if let Some(column) = missing_column(rows) {
-            let columns = &context.table.columns;
-            let error = Error::PartialImage {
-                table: (*context.id).clone(),
-                column: columns.get(column).map(|column| column.name.clone()).unwrap_or_default(),
-                file: event.file.to_owned(),
-                position: event.position,
-            };
-            let mode = self.config.events.on_processing_failure;
-            return self.refuse(event, rows, map, mode, error);
+        match missing_column(rows, &context.table) {
+            Some(Missing::Column(column)) => {
+                let error = Error::PartialImage {
+                    table: (*context.id).clone(),
+                    column: column_name(&context, column),
+                    file: event.file.to_owned(),
+                    position: event.position,
+                };
+                let mode = self.config.events.on_processing_failure;
+                return self.refuse(event, rows, map, mode, error);
+            }
+            Some(Missing::Computed(column))
+                if !context.computed_told.swap(true, Ordering::Relaxed) =>
+            {
+                let column = column_name(&context, column);
+                tracing::warn!(
+                    table = %context.id,
+                    column,
+                    "the log does not have the values of generated columns in all images: they are null there"
+                );
+            }
+            Some(Missing::Computed(_)) | None => {}
         }
         let kind = rows.kind();
         let skipped_operation = is_skipped(self.config.events.skipped, kind);
@@ -437,6 +459,10 @@ fn patched_documents(row: &Row<'_>) -> Result<Vec<PatchedDocument>, (usize, Deco
     Ok(documents)
 }
 
+fn column_name(context: &TableContext, index: usize) -> String {
+    context.table.columns.get(index).map(|column| column.name.clone()).unwrap_or_default()
+}
+
 /// Takes rows that nobody looks at.
 pub(crate) struct Nothing;
 
@@ -444,14 +470,30 @@ impl<'a> RowSink<'a> for Nothing {
     fn value(&mut self, _: Side, _: usize, _: Value<'a>) {}
 }
 
-/// The first column that an image of the event does not carry.
-fn missing_column(rows: &RowsEvent<'_>) -> Option<usize> {
-    let incomplete = |columns: Bitmap<'_>| columns.count_ones() < columns.len();
-    let columns = [rows.before_columns(), rows.after_columns()]
+/// The first column that an image of the event does not carry; one that it must carry goes first.
+fn missing_column(rows: &RowsEvent<'_>, table: &Table) -> Option<Missing> {
+    let images = [rows.before_columns(), rows.after_columns()];
+    let missing = images
         .into_iter()
         .flatten()
-        .find(|columns| incomplete(*columns))?;
-    (0..columns.len()).find(|column| !columns.contains(*column))
+        .filter(|columns| columns.count_ones() < columns.len())
+        .flat_map(|columns| (0..columns.len()).filter(move |index| !columns.contains(*index)));
+    let mut computed = None;
+    for index in missing {
+        if !table.columns.get(index).is_some_and(|column| column.is_computed) {
+            return Some(Missing::Column(index));
+        }
+        computed.get_or_insert(index);
+    }
+    computed.map(Missing::Computed)
+}
+
+/// A column that an image does not carry.
+enum Missing {
+    /// One that it must carry.
+    Column(usize),
+    /// MariaDB 11.8 logs no generated columns of deleted rows, and of updated ones neither as they were nor as they became.
+    Computed(usize),
 }
 
 const fn is_skipped(skipped: SkippedOperations, kind: RowsKind) -> bool {

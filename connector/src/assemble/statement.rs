@@ -15,7 +15,7 @@ use super::xa::xid_of;
 use super::{Assembler, Step, VERSION, origin};
 use crate::batch::{BatchBuilder, RecordHead, RecordOrigin};
 use crate::charset::{charset_name, decode_statement};
-use crate::config::Config;
+use crate::config::{Config, SchemaSource};
 use crate::convert::FailureMode;
 use crate::error::{DdlFailure, Error};
 use crate::format::connect_schema::{FixedSchemas, SchemaText};
@@ -172,7 +172,10 @@ impl Assembler {
                     );
                     Vec::new()
                 }
-                Err(error) if self.config.history.skip_unparseable => {
+                Err(error)
+                    if self.config.history.skip_unparseable
+                        || self.config.history.source == SchemaSource::Metadata =>
+                {
                     tracing::warn!(
                         binlog_file = event.file,
                         binlog_position = event.position,
@@ -257,7 +260,7 @@ impl Assembler {
         self.tables = tables;
         self.origins.note(&events, self.tracker.file(), position);
         if events.iter().any(|event| !event.changes.is_empty())
-            || events.iter().any(|event| event.kind == DdlEventKind::Database)
+            || events.iter().any(|event| event.tables.is_empty() && event.kind != DdlEventKind::Set)
         {
             self.resolved.clear();
             self.contexts.clear();

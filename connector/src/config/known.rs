@@ -299,6 +299,7 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Own, "holdfast.s3.access.key.id", Text, None, Yes, "access key of both URLs; absent: what `AWS_ACCESS_KEY_ID` and its like, `~/.aws` or the role of the machine give"),
     key(G::Own, "holdfast.s3.secret.access.key", Secret, None, Yes, "its secret"),
     key(G::Own, "holdfast.s3.session.token", Secret, None, Yes, "token of a temporary session"),
+    key(G::Own, "holdfast.schema.source", Choice(&["history", "metadata"], None), Some("history"), Yes, "where definitions of tables come from: `history`, or `metadata`, which takes them from the log itself where the schema history has none that says the same; for servers with `binlog_row_metadata=FULL`"),
     key(G::Own, "holdfast.source.id", Text, None, Yes, "names the log in the lineage of offsets, instead of the server's UUID"),
     key(G::Own, "holdfast.ssl.ca", Text, None, Yes, "PEM file of the authorities that may have signed the server's certificate; absent: those of the system. A path is relative to the properties file"),
     key(G::Own, "holdfast.ssl.cert", Text, None, Yes, "PEM file of our certificate for servers that ask for one; with `holdfast.ssl.key`"),

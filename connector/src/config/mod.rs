@@ -29,8 +29,8 @@ pub use check::SkippedOperations;
 pub use columns::ColumnRules;
 pub use error::{ConfigError, ConfigErrors, Note};
 pub use modes::{
-    ConfiguredSnapshot, GuardrailAction, LockingMode, OnMismatch, SnapshotMode, SslMode,
-    TableOrder, UnknownName,
+    ConfiguredSnapshot, GuardrailAction, LockingMode, OnMismatch, SchemaSource, SnapshotMode,
+    SslMode, TableOrder, UnknownName,
 };
 pub use properties::{Properties, Property, Secret, SyntaxError};
 
@@ -263,6 +263,8 @@ pub struct HistoryConfig {
     pub checkpoint_records: usize,
     /// `holdfast.history.on.mismatch`: what a row that does not fit its definition leads to.
     pub on_mismatch: OnMismatch,
+    /// `holdfast.schema.source`: where definitions of tables come from.
+    pub source: SchemaSource,
 }
 
 /// The stored offset.
@@ -668,6 +670,10 @@ impl<'a> Checked<'a> {
                     OnMismatch::Refresh
                 } else {
                     OnMismatch::Fail
+                },
+                source: match self.text("holdfast.schema.source").trim() {
+                    source if source.eq_ignore_ascii_case("metadata") => SchemaSource::Metadata,
+                    _ => SchemaSource::History,
                 },
             },
             offsets: OffsetConfig {

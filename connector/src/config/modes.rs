@@ -223,6 +223,16 @@ pub struct ConfiguredSnapshot {
     pub on_data_error: bool,
 }
 
+/// Where definitions of tables come from (`holdfast.schema.source`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum SchemaSource {
+    /// The schema history alone; a row that does not fit is an error.
+    #[default]
+    History,
+    /// The schema history where it says what the log says, else the log's own metadata, which must be `FULL`.
+    Metadata,
+}
+
 /// What a row that does not fit its definition, or a table without one, leads to (`holdfast.history.on.mismatch`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum OnMismatch {

@@ -9,14 +9,16 @@ use holdfast_history::{Table, TableId, cross_check};
 
 use super::definitions;
 use crate::config::Config;
+use crate::convert::Charset;
 
 /// The definition, if the log says enough and what it says fits itself.
 ///
 /// Defaults, comments and whether a column may be NULL by more than the table map's bit are not in the log.
-pub(super) fn definition(config: &Config, map: &TableMap, dialect: Dialect) -> Option<Arc<Table>> {
+pub(crate) fn definition(config: &Config, map: &TableMap, dialect: Dialect) -> Option<Arc<Table>> {
     let metadata = map.optional_metadata(dialect).ok()?;
     let mut lines = Vec::new();
-    for (index, column) in map.columns().iter().enumerate() {
+    let visible = cross_check::visible_columns(&metadata, dialect);
+    for (index, column) in map.columns().iter().enumerate().take(visible) {
         let said = metadata.columns.get(index)?;
         let name = said.name.as_deref()?.replace('`', "``");
         let null = if column.nullable { "" } else { " NOT NULL" };
@@ -52,14 +54,35 @@ fn type_text(wire: WireType, said: &ColumnMetadata<'_>) -> Option<String> {
         if fsp == 0 { name.to_owned() } else { format!("{name}({fsp})") }
     };
     let labels = |name: &str| {
-        let labels = said.labels.as_ref()?;
-        let labels: Option<Vec<String>> = labels
-            .iter()
-            .map(|label| {
-                Some(format!("'{}'", std::str::from_utf8(label).ok()?.replace('\'', "''")))
-            })
-            .collect();
+        // Of a character set that is not known here, all that is UTF-8 is right.
+        let known = charset.and_then(Charset::named);
+        let text = |label: &[u8]| match known {
+            Some(charset) => Some(charset.decode(label).into_owned()),
+            None => std::str::from_utf8(label).ok().map(str::to_owned),
+        };
+        let quoted = |label: &&[u8]| {
+            Some(format!("'{}'", text(label)?.replace('\\', "\\\\").replace('\'', "''")))
+        };
+        let labels: Option<Vec<String>> = said.labels.as_ref()?.iter().map(quoted).collect();
         Some(format!("{name}({}){of_charset}", labels?.join(",")))
+    };
+    let blob = |length_bytes: u8| {
+        let size = match length_bytes {
+            1 => "TINY",
+            2 => "",
+            3 => "MEDIUM",
+            4 => "LONG",
+            _ => return None,
+        };
+        let kind = if is_binary { "BLOB" } else { "TEXT" };
+        Some(format!("{size}{kind}{of_charset}"))
+    };
+    let varying = |max_bytes: u32| {
+        if is_binary {
+            format!("VARBINARY({max_bytes})")
+        } else {
+            format!("VARCHAR({}){of_charset}", max_bytes / width)
+        }
     };
     Some(match wire {
         WireType::Tiny => format!("TINYINT{sign}"),
@@ -79,35 +102,36 @@ fn type_text(wire: WireType, said: &ColumnMetadata<'_>) -> Option<String> {
         WireType::DateTime2 { fsp } => with_digits("DATETIME", fsp),
         WireType::Year => "YEAR".to_owned(),
         WireType::Bit { bits } => format!("BIT({bits})"),
-        WireType::VarChar { max_bytes } if is_binary => format!("VARBINARY({max_bytes})"),
-        WireType::VarChar { max_bytes } => {
-            format!("VARCHAR({}){of_charset}", u32::from(max_bytes) / width)
-        }
+        WireType::VarChar { max_bytes } => varying(max_bytes.into()),
+        // One byte more than declared: how it is compressed.
+        WireType::VarCharCompressed { max_bytes } => varying(u32::from(max_bytes).checked_sub(1)?),
         WireType::String { max_bytes } if is_binary => format!("BINARY({max_bytes})"),
         WireType::String { max_bytes } => {
             format!("CHAR({}){of_charset}", u32::from(max_bytes) / width)
         }
-        WireType::Blob { length_bytes } => {
-            let size = match length_bytes {
-                1 => "TINY",
-                2 => "",
-                3 => "MEDIUM",
-                4 => "LONG",
-                _ => return None,
-            };
-            let kind = if is_binary { "BLOB" } else { "TEXT" };
-            format!("{size}{kind}{of_charset}")
+        WireType::Blob { length_bytes } | WireType::BlobCompressed { length_bytes } => {
+            blob(length_bytes)?
         }
         WireType::Json { .. } => "JSON".to_owned(),
-        WireType::Geometry { .. } => "GEOMETRY".to_owned(),
+        WireType::Geometry { .. } => geometry(said.geometry_type).to_owned(),
+        WireType::Vector { .. } => format!("VECTOR({})", said.dimensions?),
         WireType::Enum { .. } => labels("ENUM")?,
         WireType::Set { .. } => labels("SET")?,
         // What such a column was declared as can't be told.
-        WireType::VarCharCompressed { .. }
-        | WireType::BlobCompressed { .. }
-        | WireType::Vector { .. }
-        | WireType::Null
-        | WireType::Unknown { .. }
-        | _ => return None,
+        WireType::Null | WireType::Unknown { .. } | _ => return None,
     })
+}
+
+/// The type by its number in the metadata.
+const fn geometry(kind: Option<u64>) -> &'static str {
+    match kind {
+        Some(1) => "POINT",
+        Some(2) => "LINESTRING",
+        Some(3) => "POLYGON",
+        Some(4) => "MULTIPOINT",
+        Some(5) => "MULTILINESTRING",
+        Some(6) => "MULTIPOLYGON",
+        Some(7) => "GEOMETRYCOLLECTION",
+        Some(_) | None => "GEOMETRY",
+    }
 }

@@ -12,7 +12,7 @@
 //! complete. Doing it again is harmless: what is there already is not written again.
 
 mod definitions;
-mod from_log;
+pub(crate) mod from_log;
 mod guards;
 mod overlay;
 mod plan;

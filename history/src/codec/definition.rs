@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::RecordError;
+use super::{COMPUTED_COLUMNS, RecordError};
 use crate::json::Object;
 use crate::record::TableChange;
 use crate::schema::{Column, DefaultValue, JdbcType, Table, TableId};
@@ -55,6 +56,7 @@ struct PlainTable {
     default_charset_name: Option<String>,
     primary_key_column_names: Option<Vec<String>>,
     columns: Vec<Object<PlainColumn>>,
+    attributes: Option<Vec<IgnoredAny>>,
     comment: Option<String>,
 }
 
@@ -78,8 +80,11 @@ struct PlainColumn {
 }
 
 impl PlainTable {
-    /// `None` when the columns are not in their order.
+    /// `None` when the columns are not in their order, or there are attributes.
     fn into_table(self, id: &TableId, beside: &Option<String>) -> Option<Table> {
+        if self.attributes.is_some_and(|attributes| !attributes.is_empty()) {
+            return None;
+        }
         let mut columns = Vec::with_capacity(self.columns.len());
         for (place, Object(column)) in (1_u64..).zip(self.columns) {
             if column.position != place {
@@ -114,6 +119,7 @@ impl PlainColumn {
             optional: self.optional,
             auto_incremented: self.auto_incremented,
             generated: self.generated,
+            is_computed: false,
             default,
             comment: self.comment,
             enum_values: self.enum_values.unwrap_or_default(),
@@ -173,6 +179,11 @@ fn read_table(
             return Err(wrong("columns", "a list with the positions 1, 2, 3 and so on"));
         }
     }
+    for name in computed_columns(table)? {
+        for column in read.iter_mut().filter(|column| column.name == name) {
+            column.is_computed = true;
+        }
+    }
     let inside = optional_string(table, "comment")?;
     Ok(Table {
         id,
@@ -181,6 +192,19 @@ fn read_table(
         default_charset: optional_string(table, "defaultCharsetName")?,
         comment: beside.or(inside),
     })
+}
+
+/// The columns that the attributes of a table call generated.
+fn computed_columns(table: &Map<String, Value>) -> Result<Vec<String>, RecordError> {
+    let Some(attributes) = table.get("attributes").and_then(Value::as_array) else {
+        return Ok(Vec::new());
+    };
+    let value = attributes
+        .iter()
+        .find(|attribute| attribute.get("name").and_then(Value::as_str) == Some(COMPUTED_COLUMNS))
+        .and_then(|attribute| attribute.get("value").and_then(Value::as_str));
+    let Some(value) = value else { return Ok(Vec::new()) };
+    serde_json::from_str(value).map_err(|_| wrong("attributes", "a list of generated columns"))
 }
 
 fn read_column(value: &Value) -> Result<(u64, Column), RecordError> {
@@ -209,6 +233,7 @@ fn read_column(value: &Value) -> Result<(u64, Column), RecordError> {
         optional: required_boolean(column, "optional")?,
         auto_incremented: required_boolean(column, "autoIncremented")?,
         generated: required_boolean(column, "generated")?,
+        is_computed: false,
         default,
         comment: optional_string(column, "comment")?,
         enum_values: optional_strings(column, "enumValues")?,

@@ -134,6 +134,28 @@ fn a_table_comment_is_found_beside_the_table_and_inside_it() {
 }
 
 #[test]
+fn computed_columns_are_an_attribute_of_the_table() {
+    let attribute = r#"[{"name":"holdfast.computed.columns","value":"[\"price\",\"kind\"]"}]"#;
+    let line = CREATE.replace(r#""attributes":[]"#, &format!(r#""attributes":{attribute}"#));
+    assert_ne!(line, CREATE);
+    let (record, group) = read_record(&line).unwrap();
+    let TableChange::Create(table) = &record.table_changes[0] else { panic!("not a CREATE") };
+    let flags: Vec<bool> = table.columns.iter().map(|column| column.is_computed).collect();
+    assert_eq!(flags, [false, true, true]);
+    let mut out = Vec::new();
+    write_record(&record, group, &mut out);
+    assert_eq!(String::from_utf8(out).unwrap(), line);
+    // Schema change records have no attributes, and those of others mean nothing here.
+    let mut out = Vec::new();
+    write_table_changes_connect(&record.table_changes, &mut out);
+    assert_eq!(String::from_utf8(out).unwrap(), CREATE_CONNECT);
+    let foreign = line.replace("holdfast.computed.columns", "other");
+    assert_eq!(read_record(&foreign).unwrap().0, read_record(CREATE).unwrap().0);
+    let broken = line.replace(r#"[\"price\","#, "{");
+    assert!(read_record(&broken).unwrap_err().to_string().contains("attributes"));
+}
+
+#[test]
 fn members_that_old_versions_leave_out_are_optional() {
     let line = r#"{"source":{"server":"s"},"position":{"file":"b.1","pos":4},"tableChanges":[{"type":"CREATE",
         "id":"db.t","table":{"columns":[{"name":"b","jdbcType":4,"typeName":"INT","position":2,"optional":true,

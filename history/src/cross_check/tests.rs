@@ -229,6 +229,36 @@ fn keys_are_compared_where_the_log_names_columns() {
     assert_eq!(key_difference(&table, &map(columns, &[]), Dialect::MySql), None);
 }
 
+#[test]
+fn the_end_of_a_rows_life_is_in_no_key_of_a_definition() {
+    let mut table = table(&["INT", "TIMESTAMP(6)", "TIMESTAMP(6)"], Flavor::MariaDb);
+    table.primary_key = vec!["c0".to_owned()];
+    let columns: &[(u8, &[u8])] = &[(3, &[]), (17, &[6]), (17, &[6])];
+    let keyed = map(columns, b"\x04\x09\x02c0\x02c1\x02c2\x08\x02\x00\x02");
+    assert_eq!(key_difference(&table, &keyed, Dialect::MariaDb), None);
+    let difference = key_difference(&table, &keyed, Dialect::MySql);
+    assert_eq!(difference, Some(("(c0)".to_owned(), "(c0, c2)".to_owned())));
+}
+
+#[test]
+fn a_sequence_is_told_by_its_columns() {
+    let columns: [(u8, &[u8]); 8] =
+        [(8, &[]), (8, &[]), (8, &[]), (8, &[]), (8, &[]), (8, &[]), (1, &[]), (8, &[])];
+    let not_null = |columns: &[(u8, &[u8])], optional: &[u8]| {
+        let mut body = map(columns, optional).body().to_vec();
+        let at = body.len() - optional.len() - 1;
+        body[at] = 0;
+        TableMap::parse(&body, TableIdWidth::Six).unwrap()
+    };
+    assert!(is_sequence(&not_null(&columns, &[]), Dialect::MariaDb));
+    assert!(!is_sequence(&not_null(&columns, &[]), Dialect::MySql));
+    assert!(!is_sequence(&not_null(&columns[..7], &[]), Dialect::MariaDb));
+    assert!(!is_sequence(&map(&columns, &[]), Dialect::MariaDb));
+    let mut named = vec![4, 24];
+    (0..8).for_each(|index| named.extend([2, b'c', b'0' + index]));
+    assert!(!is_sequence(&not_null(&columns, &named), Dialect::MariaDb));
+}
+
 /// A table with columns `c0`, `c1` … in utf8mb4.
 fn table(definitions: &[&str], flavor: Flavor) -> Table {
     let columns: Vec<String> = definitions

@@ -208,6 +208,8 @@ pub(crate) struct ColumnDefinition {
     pub(crate) unique: bool,
     /// MariaDB: `WITH SYSTEM VERSIONING` on a column makes its table versioned.
     pub(crate) system_versioning: bool,
+    /// A generated column, stored or virtual.
+    pub(crate) is_computed: bool,
     pub(crate) comment: Option<String>,
 }
 

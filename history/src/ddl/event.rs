@@ -33,7 +33,7 @@ pub enum DdlEventKind {
     Drop,
     /// TRUNCATE TABLE; the model does not change and no schema-change record is written.
     Truncate,
-    /// CREATE DATABASE, DROP DATABASE and USE: `source.table` is null.
+    /// CREATE DATABASE (of MySQL), DROP DATABASE and USE: `source.table` is null.
     Database,
     /// SET of system variables: `source.table` is null and the database empty.
     Set,

@@ -23,6 +23,9 @@ pub struct Column {
     pub auto_incremented: bool,
     /// Set together with `auto_incremented` by Debezium; generated columns are not marked.
     pub generated: bool,
+    /// MariaDB: a generated column, stored or virtual, which images before a change may lack. Debezium does not know of
+    /// it; on MySQL, whose images have such columns, it is never set.
+    pub is_computed: bool,
     /// The default clause.
     pub default: DefaultValue,
     /// Column comment, where comments are kept.
@@ -61,6 +64,7 @@ impl Column {
             optional: true,
             auto_incremented: false,
             generated: false,
+            is_computed: false,
             default: DefaultValue::Absent,
             comment: None,
             enum_values: Vec::new(),

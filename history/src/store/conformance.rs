@@ -280,6 +280,7 @@ pub fn record(number: u64) -> HistoryRecord {
         optional: true,
         auto_incremented: false,
         generated: false,
+        is_computed: false,
         default: DefaultValue::Null,
         comment: None,
         enum_values: vec!["'it''s'".to_owned()],

@@ -48,6 +48,7 @@ pub(super) fn build(
     }
     column.auto_incremented = definition.auto_increment || definition.on_update;
     column.generated = column.auto_incremented;
+    column.is_computed = definition.is_computed && context.flavor == Flavor::MariaDb;
     if context.comments {
         column.comment.clone_from(&definition.comment);
     }

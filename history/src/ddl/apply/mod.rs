@@ -14,7 +14,7 @@ use super::ast::{
     Action, Assignment, Charset, DatabaseOptions, DropTables, Name, RenamePair, Statement,
 };
 use super::event::in_hash_set_order;
-use super::{DdlContext, DdlError, DdlErrorKind, DdlEvent, DdlEventKind};
+use super::{DdlContext, DdlError, DdlErrorKind, DdlEvent, DdlEventKind, Flavor};
 use crate::record::TableChange;
 use crate::schema::{Table, TableId, Tables};
 
@@ -69,7 +69,12 @@ pub fn apply(
                 let charset = scope.database_charset(options).or_else(|| scope.server_charset());
                 scope.tables.set_database_charset(name, charset);
             }
-            Ok(scope.database_event(name))
+            let mut events = scope.database_event(name);
+            // As Debezium's parsers report it.
+            if context.flavor == Flavor::MariaDb {
+                events.iter_mut().for_each(|event| event.kind = DdlEventKind::Other);
+            }
+            Ok(events)
         }
         Action::AlterDatabase { name, options } => {
             if let Some(charset) = scope.database_charset(options)

@@ -502,11 +502,8 @@ fn mariadb_variants_give_what_debezium_gives() {
                 "ALTER TABLE t_ck DROP PRIMARY KEY",
                 "ALTER gold.t_ck utf8mb4 [] a INT!; b VARCHAR(10) latin1; c TEXT utf8; dd INT; e TIMESTAMP; f TIMESTAMP",
             ),
-            (
-                "CREATE DATABASE IF NOT EXISTS other CHARACTER SET latin1 COMMENT 'c'",
-                "Database other",
-            ),
-            ("CREATE OR REPLACE DATABASE other2", "Database other2"),
+            ("CREATE DATABASE IF NOT EXISTS other CHARACTER SET latin1 COMMENT 'c'", "Other other"),
+            ("CREATE OR REPLACE DATABASE other2", "Other other2"),
             ("DROP DATABASE other2", "Database other2"),
         ],
     );
@@ -829,6 +826,27 @@ fn column_attributes_count_as_far_as_the_model_knows_them() {
         let columns = shown.split("] ").nth(1).unwrap_or(&shown);
         assert_eq!(columns, format!("c {expected}; d INT"), "{definition}");
     }
+}
+
+#[test]
+fn mariadbs_computed_columns_are_known() {
+    let sql = "CREATE TABLE t (a INT, v INT AS (a + 1), w INT GENERATED ALWAYS AS (a) VIRTUAL NOT NULL COMMENT 'STORED', \
+               s INT AS (a) STORED, p INT AS (a) PERSISTENT UNIQUE, r INT AS (a) STORED)";
+    let names = |context: &DdlContext| {
+        let mut tables = model();
+        run(sql, context, &mut tables);
+        run(
+            "ALTER TABLE t MODIFY r INT, CHANGE w w INT, RENAME COLUMN v TO z",
+            context,
+            &mut tables,
+        );
+        let table = tables.iter().find(|table| table.id.table == "t").unwrap();
+        let columns = table.columns.iter().filter(|column| column.is_computed);
+        columns.map(|column| column.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&mariadb()), ["z", "s", "p"]);
+    // Images of MySQL have them.
+    assert_eq!(names(&DdlContext { flavor: Flavor::MySql, ..mariadb() }), Vec::<String>::new());
 }
 
 #[test]

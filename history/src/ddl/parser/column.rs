@@ -51,6 +51,7 @@ impl Parser<'_> {
             primary_key: false,
             unique: false,
             system_versioning: false,
+            is_computed: false,
             comment: None,
         };
         if column.data_type.name == "SERIAL" {
@@ -160,6 +161,14 @@ impl Parser<'_> {
             "WITH" if self.is_word_at(1, "SYSTEM") && self.is_word_at(2, "VERSIONING") => {
                 self.at += 3;
                 column.system_versioning = true;
+            }
+            // `[GENERATED ALWAYS] AS (…)`
+            "AS" => {
+                self.advance();
+                if self.is_punct('(') {
+                    self.skip_group()?;
+                    column.is_computed = true;
+                }
             }
             "UNSIGNED" => {
                 self.advance();
