@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use holdfast_connector::config::Properties as ConnectorProperties;
 use holdfast_connector::refresh::RefreshOptions;
-use holdfast_connector::{Config, Engine as Library, Error, RecordKind};
+use holdfast_connector::{Batch, Config, Engine as Library, Error, RecordKind};
 use holdfast_tests::case;
 use holdfast_tests::engine::{Record, RunOptions, holdfast_binary};
 use holdfast_tests::json::Json;
@@ -432,6 +432,54 @@ async fn a_paused_engine_goes_on_with_the_new_definition() {
         }
         batch.acknowledge();
     }
+    engine.close().await.unwrap();
+    story.end();
+}
+
+/// The next batch that has a row with this key; those before are acknowledged.
+async fn batch_with(engine: &mut Library, id: u32) -> Batch {
+    loop {
+        let batch =
+            tokio::time::timeout(LIMIT, engine.next_batch()).await.unwrap().unwrap().unwrap();
+        if batch.changes().any(|change| is_row(change.key(), id)) {
+            return batch;
+        }
+        batch.acknowledge();
+    }
+}
+
+#[expect(
+    clippy::await_holding_lock,
+    reason = "the test has the server for itself, and its runtime no other task that wants it"
+)]
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_running_engine_gave_out_comes_again_after_a_refresh() {
+    let mysql = shared(&Options::mysql()).unwrap();
+    let story = Story::new(&mysql, "r14", &[("include.schema.changes", "false")]);
+    let mut engine = Library::builder(story.config()).start().await.unwrap();
+    let control = engine.control();
+    story.sql("INSERT INTO t VALUES (2, 2)");
+    batch_with(&mut engine, 2).await.acknowledge();
+    story.sql("INSERT INTO u VALUES (3)");
+    let given_out = batch_with(&mut engine, 3).await;
+    story.sql("SET sql_log_bin=0; ALTER TABLE t ADD b INT");
+    let report = control
+        .refresh_schema_history(&["r14.t".parse().unwrap()], &RefreshOptions::default())
+        .await
+        .unwrap();
+    assert!(report.written, "{}", report.to_text());
+    // What was given out before comes again, and its old handle is stale.
+    let again = batch_with(&mut engine, 3).await;
+    let stale = control.status().acks.stale;
+    given_out.acknowledge();
+    assert!(control.status().acks.stale > stale, "{:?}", control.status().acks);
+    again.acknowledge();
+    story.sql("INSERT INTO t VALUES (4, 4, 4)");
+    let last = batch_with(&mut engine, 4).await;
+    let row = last.changes().find(|change| is_row(change.key(), 4)).unwrap();
+    let row = String::from_utf8_lossy(row.value()).into_owned();
+    assert!(row.contains(r#""after":{"id":4,"a":4,"b":4}"#), "{row}");
+    last.acknowledge();
     engine.close().await.unwrap();
     story.end();
 }

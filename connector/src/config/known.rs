@@ -412,7 +412,7 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Snapshot, "snapshot.mode.configuration.based.snapshot.data", Bool, Some("false"), Yes, "configuration_based: read rows"),
     key(G::Snapshot, "snapshot.mode.configuration.based.snapshot.schema", Bool, Some("false"), Yes, "configuration_based: read definitions"),
     key(G::Snapshot, "snapshot.mode.configuration.based.start.stream", Bool, Some("false"), Yes, "configuration_based: stream afterwards"),
-    key(G::Snapshot, "snapshot.mode.configuration.based.snapshot.on.schema.error", Bool, Some("false"), Yes, "configuration_based: read definitions when the history is lost"),
+    key(G::Snapshot, "snapshot.mode.configuration.based.snapshot.on.schema.error", Bool, Some("false"), Yes, "configuration_based: read definitions when the history is lost, or damaged, which is set aside"),
     key(G::Snapshot, "snapshot.mode.configuration.based.snapshot.on.data.error", Bool, Some("false"), Yes, "configuration_based: read rows when the position is gone"),
     key(G::Snapshot, "snapshot.locking.mode", Choice(&["minimal", "minimal_percona", "custom", "none", "minimal_percona_no_table_locks", "extended"], Some(&["minimal", "custom", "none", "extended"])), Some("minimal"), Yes, "what is locked, and how long; `custom` is refused"),
     key(G::Snapshot, "snapshot.locking.mode.custom.name", Text, None, NoEffect("custom locking is a Java class"), "name of the custom locking"),
