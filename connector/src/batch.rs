@@ -441,6 +441,14 @@ impl BatchBuilder {
         self
     }
 
+    /// An empty one that shares this one's memory, log and ledger.
+    pub(crate) fn sibling(&self) -> Self {
+        let mut sibling =
+            Self::new(self.offset_before.clone(), Arc::clone(&self.lineage), self.ledger.clone());
+        sibling.buffers = self.buffers.clone();
+        sibling
+    }
+
     /// Appends one record to the open group. `write` appends JSON text: headers, which may be nothing and then stand
     /// for none, key and value. On an error nothing of the record stays.
     pub(crate) fn record<E>(
@@ -519,6 +527,13 @@ impl BatchBuilder {
         self.open_bytes = self.bytes.len();
     }
 
+    /// Closes the open group of records that another builder will append.
+    pub(crate) fn close_sibling_group(&mut self) {
+        self.groups.push(self.open_parts, self.offset_before.view());
+        self.open_parts = 0;
+        self.open_bytes = self.bytes.len();
+    }
+
     /// Takes the open group back.
     pub(crate) fn drop_group(&mut self) {
         let keep = self.entries.len() - usize::try_from(self.open_parts).unwrap_or_default();
@@ -544,11 +559,30 @@ impl BatchBuilder {
         let mut entries = std::mem::take(&mut self.entries);
         entries.retain(|entry| entry.group() < groups);
         HeldRecords {
-            bytes: std::mem::take(&mut self.bytes),
+            bytes: std::mem::replace(&mut self.bytes, self.buffers.take()),
             entries,
             shared: std::mem::take(&mut self.shared),
             groups,
         }
+    }
+
+    /// Appends groups of one record each that were taken out; `offset_after` is the offset after any of them. They
+    /// become the batch as they are where it is empty.
+    pub(crate) fn append(&mut self, held: HeldRecords, offset_after: OffsetView<'_>) {
+        if !self.entries.is_empty() || self.groups.len() > 0 {
+            for group in 0..held.groups() {
+                self.paste(&held, group, offset_after);
+            }
+            self.buffers.give_back(held.bytes);
+            return;
+        }
+        self.buffers.give_back(std::mem::replace(&mut self.bytes, held.bytes));
+        self.entries = held.entries;
+        self.shared = held.shared;
+        for _ in 0..held.groups {
+            self.groups.push(1, offset_after);
+        }
+        self.open_bytes = self.bytes.len();
     }
 
     /// Appends one group of records that were taken out.

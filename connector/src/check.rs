@@ -200,7 +200,8 @@ async fn rights(config: &Config, conn: &mut Conn, facts: &ServerFacts, findings:
             Err(error) => findings.fails(
                 "RELOAD",
                 Error::from(error).chain(),
-                "GRANT RELOAD ON *.* TO the user, or snapshot.locking.mode=none",
+                "GRANT RELOAD ON *.* TO the user; LOCK TABLES on the captured databases will do as well, or \
+                 snapshot.locking.mode=none",
             ),
         }
     }

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdfast_history::offset::SourceOffset;
+use holdfast_history::offset::{SnapshotKind, SourceOffset};
 use holdfast_history::store::HistoryStore;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use crate::ack::Rejected;
 use crate::batch::Batch;
 use crate::committer::{Committer, commit_forever};
-use crate::config::Config;
+use crate::config::{Config, SnapshotMode, SnapshotRules, StartState};
 use crate::control::{Control, EngineState, Signals, Wanted};
 use crate::error::Error;
 use crate::metrics::{publish, publish_forever};
@@ -36,6 +36,7 @@ pub struct EngineBuilder {
     upstream: Upstream,
     resume_at: Option<SourceOffset>,
     max_redeliveries: u32,
+    rules: Option<Arc<dyn SnapshotRules>>,
     wanted: Wanted,
 }
 
@@ -75,6 +76,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Decides what is read at the start, with `snapshot.mode=custom`. Another mode is not changed by it.
+    #[must_use]
+    pub fn snapshot_rules(mut self, rules: impl SnapshotRules + 'static) -> Self {
+        self.rules = Some(Arc::new(rules));
+        self
+    }
+
     /// Starts as after [`Control::pause`]: the configuration is read and the server is checked, and nothing is captured
     /// before [`Control::resume`].
     #[must_use]
@@ -104,7 +112,16 @@ impl EngineBuilder {
     ///
     /// [`Error::OffsetStore`] and [`Error::History`] when a store can't be opened or what it holds is damaged.
     pub async fn start(self) -> Result<Engine, Error> {
-        let config = Arc::new(self.config);
+        let mut config = self.config;
+        let is_custom = config.snapshot.mode == SnapshotMode::Custom;
+        let rules = self.rules.filter(|_| is_custom);
+        if is_custom && rules.is_none() {
+            return Err(Error::Start(
+                "snapshot.mode=custom is for the library: give Engine::builder its snapshot_rules; on the command line \
+                 use another mode, or configuration_based"
+                    .to_owned(),
+            ));
+        }
         let history = match self.history {
             Some(history) => history,
             None => open_history(&config).await?,
@@ -119,6 +136,16 @@ impl EngineBuilder {
             Some(offset) => Some(offset),
             None => offsets.load(&key).await?,
         };
+        if let Some(rules) = rules {
+            let decided = rules.decide(StartState {
+                has_offset: stored.is_some(),
+                is_interrupted: stored
+                    .as_ref()
+                    .is_some_and(|offset| offset.snapshot == Some(SnapshotKind::Initial)),
+            });
+            config.snapshot.mode = SnapshotMode::ConfigurationBased(decided);
+        }
+        let config = Arc::new(config);
         let committer = Arc::new(Committer::new(offsets, key, stored.clone(), config.is_mariadb()));
         let (sender, batches) = mpsc::channel(config.queue.batches());
         let signals = Arc::new(Signals::new(self.wanted));
@@ -177,6 +204,7 @@ impl Engine {
             upstream: Upstream::Server,
             resume_at: None,
             max_redeliveries: 3,
+            rules: None,
             wanted: Wanted::NONE,
         }
     }

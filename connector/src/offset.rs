@@ -43,6 +43,8 @@ pub struct OffsetPoint {
     pub birth: Option<u32>,
     /// Set while a snapshot is incomplete.
     pub snapshot: Option<SnapshotKind>,
+    /// Tables of an incomplete snapshot that are done, as offsets name them.
+    pub progress: Option<Arc<str>>,
     /// Prepared XA transactions whose rows are held, as offsets name them.
     pub held: Option<Arc<str>>,
     /// The log, when it is known.
@@ -60,6 +62,7 @@ pub(crate) struct OffsetView<'a> {
     pub(crate) server_id: u32,
     pub(crate) birth: Option<u32>,
     pub(crate) snapshot: Option<SnapshotKind>,
+    pub(crate) progress: Option<&'a Arc<str>>,
     pub(crate) held: Option<&'a Arc<str>>,
     pub(crate) lineage: Option<&'a Arc<Lineage>>,
 }
@@ -77,6 +80,7 @@ impl OffsetView<'_> {
             server_id: self.server_id,
             birth: self.birth,
             snapshot: self.snapshot,
+            progress: self.progress.cloned(),
             held: self.held.cloned(),
             lineage: self.lineage.cloned(),
         }
@@ -96,6 +100,7 @@ impl OffsetView<'_> {
             && self.server_id == point.server_id
             && self.birth == point.birth
             && self.snapshot == point.snapshot
+            && same(self.progress, point.progress.as_ref())
             && same(self.held, point.held.as_ref())
             && same(self.lineage, point.lineage.as_ref())
     }
@@ -113,6 +118,7 @@ impl OffsetPoint {
             server_id: self.server_id,
             birth: self.birth,
             snapshot: self.snapshot,
+            progress: self.progress.as_ref(),
             held: self.held.as_ref(),
             lineage: self.lineage.as_ref(),
         }
@@ -127,6 +133,7 @@ impl OffsetPoint {
             server_id: 0,
             birth: None,
             snapshot: None,
+            progress: None,
             held: None,
             lineage: None,
         }
@@ -148,6 +155,7 @@ impl OffsetPoint {
             unit: unit.gtid.map(|gtid| gtid.to_string()),
             unit_pos: (unit.gtid_position != unit.position).then_some(unit.gtid_position),
             rows: *rows,
+            progress: self.progress.as_ref().map(ToString::to_string),
             held: self.held.as_ref().map(ToString::to_string),
             closed: lineage.closed.clone(),
             refresh_head: lineage.refresh_head.clone(),

@@ -201,13 +201,9 @@ impl Source {
         let start = if let Some(start) = start {
             start
         } else {
-            if stored.as_ref().is_some_and(|offset| offset.snapshot.is_some()) {
-                tracing::warn!(
-                    "the previous snapshot was cancelled before completion; a new snapshot is taken"
-                );
-            }
             self.signals.set_state(EngineState::Snapshot);
-            match self.take_snapshot(conn, &facts).await? {
+            let interrupted = stored.filter(|offset| offset.snapshot.is_some());
+            match Box::pin(self.take_snapshot(conn, &facts, interrupted)).await? {
                 Some(start) => start,
                 None => return Ok(self.interrupted()),
             }
@@ -249,7 +245,8 @@ impl Source {
                 SnapshotMode::Initial
                 | SnapshotMode::InitialOnly
                 | SnapshotMode::NoData
-                | SnapshotMode::WhenNeeded,
+                | SnapshotMode::WhenNeeded
+                | SnapshotMode::Custom,
             ) => is_incomplete(offset),
             (Some(_), SnapshotMode::Recovery) => false,
         })
@@ -267,7 +264,8 @@ impl Source {
             | SnapshotMode::InitialOnly
             | SnapshotMode::Always
             | SnapshotMode::NoData
-            | SnapshotMode::WhenNeeded => false,
+            | SnapshotMode::WhenNeeded
+            | SnapshotMode::Custom => false,
         };
         if !wanted || self.rewinds > 0 || offset.snapshot == Some(SnapshotKind::Initial) {
             return Ok(());
@@ -294,11 +292,12 @@ impl Source {
             | SnapshotMode::InitialOnly
             | SnapshotMode::Always
             | SnapshotMode::NoData
-            | SnapshotMode::WhenNeeded => false,
+            | SnapshotMode::WhenNeeded
+            | SnapshotMode::Custom => false,
         }
     }
 
-    async fn refresh_at(
+    pub(crate) async fn refresh_at(
         &self,
         offset: SourceOffset,
         options: &RefreshOptions,
@@ -582,6 +581,7 @@ impl Source {
             server_id: offset.server_id.and_then(|id| u32::try_from(id).ok()).unwrap_or_default(),
             birth: offset.holdfast.as_ref().and_then(|ours| ours.birth),
             snapshot: None,
+            progress: None,
             held: offset.holdfast.as_ref().and_then(|ours| ours.held.as_deref()).map(Into::into),
             lineage: Some(Arc::clone(&lineage)),
         };

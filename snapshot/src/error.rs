@@ -90,6 +90,52 @@ pub enum Error {
         #[source]
         source: mysql_async::Error,
     },
+    /// The same on a connection that reads rows.
+    #[error("cannot {action} as {account}")]
+    Reader {
+        /// Who asked whom.
+        account: Box<Account>,
+        /// What was wanted.
+        action: String,
+        /// What the server or the connection said.
+        #[source]
+        source: Box<holdfast_binlog::Error>,
+    },
+    /// No lock could be had that keeps tables as they are while their definitions are read.
+    #[error(
+        "{account} may take neither the global read lock ({message}) nor locks of the tables ({tables}); grant RELOAD ON \
+         *.* or LOCK TABLES on the captured databases, or set snapshot.locking.mode=none"
+    )]
+    NoLock {
+        /// Who asked whom.
+        account: Box<Account>,
+        /// The server's words about the global lock.
+        message: String,
+        /// The server's words about the locks of the tables.
+        tables: String,
+    },
+    /// The global lock was refused, and the locking mode wants no other.
+    #[error(
+        "Cannot perform two-phase schema snapshot because global read lock was not acquired and table locks are not \
+         allowed in *_no_table_locks mode. ({account}: {message})"
+    )]
+    NoTableLocks {
+        /// Who asked whom.
+        account: Box<Account>,
+        /// The server's words about the global lock.
+        message: String,
+    },
+    /// The locking mode is one of Percona Server's, and the server is another.
+    #[error(
+        "the server does not know LOCK TABLES FOR BACKUP, which only Percona Server has; set snapshot.locking.mode to \
+         minimal, extended or none"
+    )]
+    NotPercona,
+    /// Tables came and went while their locks were taken.
+    #[error(
+        "tables were created or dropped each time that locks of the tables were taken; try again later"
+    )]
+    TablesMove,
     /// The user lacks a right.
     #[error("{account} lacks the right to {action}: {message}; grant {privilege}")]
     Privilege {
@@ -186,14 +232,7 @@ impl Error {
                 ErrorClass::Transient
             }
             Self::Query { source, .. } => match source {
-                // Too many connections, shutting down, lock wait, deadlock, interrupted, a table's definition changed
-                // under the snapshot, killed, timed out.
-                mysql_async::Error::Server(error)
-                    if matches!(
-                        error.code,
-                        1040 | 1053 | 1205 | 1213 | 1317 | 1412 | 1927 | 3024
-                    ) =>
-                {
+                mysql_async::Error::Server(error) if is_passing(error.code) => {
                     ErrorClass::Transient
                 }
                 mysql_async::Error::Server(_) => ErrorClass::Config,
@@ -202,7 +241,24 @@ impl Error {
                 | mysql_async::Error::Other(_)
                 | mysql_async::Error::Url(_) => ErrorClass::Transient,
             },
+            Self::Reader { source, .. } => {
+                let refused = if let holdfast_binlog::Error::Client(client) = &**source {
+                    client.server_error()
+                } else {
+                    None
+                };
+                let passes = source.class() == holdfast_binlog::ErrorClass::Transient;
+                match refused {
+                    Some(error) if is_passing(error.code) => ErrorClass::Transient,
+                    None if passes => ErrorClass::Transient,
+                    Some(_) | None => ErrorClass::Config,
+                }
+            }
+            Self::TablesMove => ErrorClass::Transient,
             Self::AccessDenied { .. }
+            | Self::NoLock { .. }
+            | Self::NoTableLocks { .. }
+            | Self::NotPercona
             | Self::Tls(_)
             | Self::UnsupportedAuth { .. }
             | Self::Privilege { .. }
@@ -230,9 +286,7 @@ impl Error {
     ) -> Self {
         let action = action.into();
         match source {
-            mysql_async::Error::Server(error)
-                if matches!(error.code, 1044 | 1045 | 1142 | 1227) =>
-            {
+            mysql_async::Error::Server(error) if is_about_rights(error.code) => {
                 Self::Privilege { account, action, message: error.message, privilege }
             }
             source @ (mysql_async::Error::Server(_)
@@ -242,4 +296,32 @@ impl Error {
             | mysql_async::Error::Url(_)) => Self::Query { account, action, source },
         }
     }
+
+    /// Wraps what a connection for rows said.
+    pub(crate) fn reader(
+        account: Box<Account>,
+        action: impl Into<String>,
+        privilege: &'static str,
+        source: holdfast_binlog::Error,
+    ) -> Self {
+        let action = action.into();
+        if let holdfast_binlog::Error::Client(client) = &source
+            && let Some(error) = client.server_error()
+            && is_about_rights(error.code)
+        {
+            let message = error.message.clone();
+            return Self::Privilege { account, action, message, privilege };
+        }
+        Self::Reader { account, action, source: source.into() }
+    }
+}
+
+/// Too many connections, shutting down, lock wait, deadlock, interrupted, definition changed, killed, timed out.
+const fn is_passing(code: u16) -> bool {
+    matches!(code, 1040 | 1053 | 1205 | 1213 | 1317 | 1412 | 1927 | 3024)
+}
+
+/// Access denied: to a database, at all, to a table, to a column, for want of a privilege.
+pub(crate) const fn is_about_rights(code: u16) -> bool {
+    matches!(code, 1044 | 1045 | 1142 | 1143 | 1227)
 }

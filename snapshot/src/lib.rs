@@ -10,9 +10,10 @@
 //! let options = SnapshotOptions {
 //!     locking: LockingMode::Minimal,
 //!     lock_timeout: std::time::Duration::from_secs(10),
+//!     by_gtids: true,
 //!     wants_schema: &|table| table.database == "inventory",
 //! };
-//! let mut snapshot = Snapshotter::begin(conn, &facts, &options).await?;
+//! let mut snapshot = Snapshotter::begin(conn, Vec::new(), &facts, &options).await?;
 //! for statement in snapshot.statements() {
 //!     println!("{}", statement.ddl);
 //! }
@@ -27,7 +28,7 @@ mod server;
 mod snapshotter;
 
 pub use error::{Account, Error, ErrorClass};
-pub use reader::{SnapshotRow, TableReader};
+pub use reader::{RowReader, SnapshotRow, SnapshotRowBuf, TableReader};
 pub use server::{
     BinlogFileInfo, LogPosition, ReplicaChannel, ServerFacts, ServerFlavor, ServerOptions,
     binlog_files, connect, execute, facts, log_position, purged_gtids, replica_channels,

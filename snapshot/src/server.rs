@@ -136,6 +136,15 @@ pub struct BinlogFileInfo {
     pub size: u64,
 }
 
+/// Makes answers independent of the server's settings.
+const SESSION: &str = "SET NAMES utf8mb4, SESSION time_zone='+00:00', SESSION sql_mode='', \
+                       SESSION sql_quote_show_create=1, SESSION net_write_timeout=600, SESSION wait_timeout=86400";
+
+/// The statements that begin a session: ours, then `database.initial.statements`.
+pub(crate) fn session(options: &ServerOptions) -> impl Iterator<Item = &str> {
+    std::iter::once(SESSION).chain(options.initial_statements.iter().map(String::as_str))
+}
+
 /// Opens a connection whose session is set up so that answers do not depend on the server's settings: UTC, names and
 /// definitions in UTF-8 with backticks, no SQL mode, no time-out of the session while a large table is read.
 ///
@@ -224,9 +233,7 @@ pub async fn connect(options: &ServerOptions) -> Result<Conn, Error> {
         }
         Ok(Ok(conn)) => conn,
     };
-    let session = "SET NAMES utf8mb4, SESSION time_zone='+00:00', SESSION sql_mode='', \
-                   SESSION sql_quote_show_create=1, SESSION net_write_timeout=600, SESSION wait_timeout=86400";
-    conn.query_drop(session)
+    conn.query_drop(SESSION)
         .await
         .map_err(|error| Error::query(&conn, "set up the session", "USAGE", error))?;
     for statement in &options.initial_statements {

@@ -1,38 +1,72 @@
 //! A consistent snapshot: tables, definitions, position and rows as of one moment of the log.
 //!
 //! ```text
-//! begin:   list tables ─▶ global read lock ─▶ consistent read view ─▶ position ─▶ definitions
-//! unlock:  UNLOCK TABLES (locking mode minimal)
+//! begin:   lock ─▶ tables ─▶ read view per reader ─▶ position ─▶ definitions
+//! unlock:  UNLOCK TABLES (locking modes minimal)
 //!          the caller makes position and definitions durable
-//! read:    SELECT per table, inside the read view
-//! finish:  ROLLBACK, disconnect
+//! readers: SELECT per table, each inside its view; all views show the same
+//! finish:  UNLOCK TABLES (locking mode extended), disconnect
 //! ```
+//!
+//! The lock has a connection of its own, so that locks of tables do not end with a transaction. Where no commit can come
+//! between two views, there may be several readers; else one is kept, and the position is that of its view, or one
+//! before it.
 //!
 //! Source of the sequence: Debezium 3.6.3.Final, `initial` with locking mode `minimal` on MySQL 9.7.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use holdfast_history::{Table, TableId};
+use holdfast_history::TableId;
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 
-use crate::error::{Account, Error};
-use crate::reader::TableReader;
-use crate::server::{LogPosition, ServerFacts, log_position};
+use crate::error::{Account, Error, is_about_rights};
+use crate::reader::RowReader;
+use crate::server::{LogPosition, ServerFacts, ServerFlavor, log_position};
 
 /// How long other sessions are kept from writing (`snapshot.locking.mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum LockingMode {
-    /// The global read lock is held until the definitions are read.
+    /// The global read lock is held until the definitions are read; locks of the tables where it is refused.
     #[default]
     Minimal,
-    /// The global read lock is held until the last row is read; no read view is needed.
+    /// The same until the last row is read.
     Extended,
+    /// Percona Server's backup lock is held until the definitions are read; it stops definitions, not transactions.
+    /// Locks of the tables where it is refused.
+    MinimalPercona,
+    /// The same, and an error where it is refused.
+    MinimalPerconaNoTableLocks,
     /// No lock: definitions may change under the snapshot, and rows written between position and read view come
     /// twice.
     None,
 }
+
+/// What is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lock {
+    /// All tables: nothing is committed.
+    Global,
+    /// The tables whose definitions are taken: nothing of theirs is committed.
+    Tables,
+    /// All definitions; rows are committed.
+    Backup,
+    None,
+}
+
+impl Lock {
+    /// Whether what is captured stays as it is meanwhile.
+    const fn stops_commits(self) -> bool {
+        matches!(self, Self::Global | Self::Tables)
+    }
+}
+
+/// A transaction is in the log before others see its rows. Where a view can't say which it shows, the position is read
+/// so long before it.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// How often locks of tables are taken anew because tables came or went meanwhile.
+const LOCK_ATTEMPTS: u32 = 10;
 
 /// What a snapshot takes.
 pub struct SnapshotOptions<'a> {
@@ -40,6 +74,8 @@ pub struct SnapshotOptions<'a> {
     pub locking: LockingMode,
     /// How long to wait for locks (`snapshot.lock.timeout.ms`).
     pub lock_timeout: Duration,
+    /// Whether the log is followed by GTIDs from the snapshot on, rather than by file and position.
+    pub by_gtids: bool,
     /// Whether a table's definition is taken.
     pub wants_schema: &'a (dyn Fn(&TableId) -> bool + Sync),
 }
@@ -64,105 +100,90 @@ pub struct SchemaStatement {
     pub ddl: String,
 }
 
-/// A snapshot in progress. Dropping it closes the connection, which ends its transaction and its locks.
+/// A snapshot in progress. Dropping it closes the connections, which ends its transactions and its locks.
 #[derive(Debug)]
 pub struct Snapshotter {
     conn: Conn,
     locking: LockingMode,
+    lock: Lock,
+    readers: Vec<RowReader>,
     position: LogPosition,
     tables: Vec<TableId>,
     statements: Vec<SchemaStatement>,
 }
 
 impl Snapshotter {
-    /// Locks, fixes the read view, and reads position and definitions.
+    /// Locks, fixes the read views, and reads position and definitions. Without `readers` no rows can be read.
     ///
     /// # Errors
     ///
-    /// [`Error::Privilege`] without RELOAD for the lock or REPLICATION CLIENT for the position, [`Error::NoBinaryLog`],
-    /// [`Error::Query`].
+    /// [`Error::NoLock`], [`Error::NoTableLocks`] and [`Error::NotPercona`] for the lock, [`Error::Privilege`] without
+    /// REPLICATION CLIENT for the position, [`Error::NoBinaryLog`], [`Error::TablesMove`], [`Error::Query`],
+    /// [`Error::Reader`].
     pub async fn begin(
         mut conn: Conn,
+        mut readers: Vec<RowReader>,
         facts: &ServerFacts,
         options: &SnapshotOptions<'_>,
     ) -> Result<Self, Error> {
-        let seconds = options.lock_timeout.as_secs().max(1);
-        if options.locking != LockingMode::None {
-            run(&mut conn, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ").await?;
-            run(&mut conn, &format!("SET SESSION lock_wait_timeout={seconds}")).await?;
-            run(&mut conn, &format!("SET SESSION innodb_lock_wait_timeout={seconds}")).await?;
-            conn.query_drop("FLUSH TABLES WITH READ LOCK").await.map_err(|error| {
-                Error::query(
-                    &conn,
-                    "take the global read lock",
-                    "RELOAD ON *.*, or set snapshot.locking.mode=none",
-                    error,
-                )
-            })?;
-        }
-        // Under the lock, so that no table comes or goes between the list and the position.
-        let tables = list_tables(&mut conn).await?;
-        let tables: Vec<TableId> =
-            tables.into_iter().filter(|table| (options.wants_schema)(table)).collect();
-        // Without a lock the position must be read first: what is written in between then comes twice, never not at
-        // all.
-        let unlocked = match options.locking {
-            LockingMode::None => Some(log_position(&mut conn, facts.flavor).await?),
-            LockingMode::Minimal | LockingMode::Extended => None,
-        };
-        run(&mut conn, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").await?;
-        run(&mut conn, "START TRANSACTION WITH CONSISTENT SNAPSHOT").await?;
-        let position = match unlocked {
-            Some(position) => position,
-            None => log_position(&mut conn, facts.flavor).await?,
+        let mut attempts = LOCK_ATTEMPTS;
+        let (lock, tables, position) = loop {
+            // Locks of tables need their names before; the others keep the list as it is.
+            let listed = wanted_tables(&mut conn, options).await?;
+            let lock = take_lock(&mut conn, options, &listed).await?;
+            let position =
+                open_views(&mut conn, lock, &mut readers, facts, options.by_gtids).await?;
+            // After the position: what is created later is in the log, and what was before is in the list.
+            let tables = wanted_tables(&mut conn, options).await?;
+            if lock != Lock::Tables || tables == listed {
+                break (lock, tables, position);
+            }
+            attempts -= 1;
+            run(&mut conn, "UNLOCK TABLES").await?;
+            if attempts == 0 {
+                return Err(Error::TablesMove);
+            }
         };
         let position =
             LogPosition { gtids: position.gtids.filter(|_| facts.has_gtids()), ..position };
         let statements = schema_statements(&mut conn, facts, &tables).await?;
-        Ok(Self { conn, locking: options.locking, position, tables, statements })
+        Ok(Self { conn, locking: options.locking, lock, readers, position, tables, statements })
     }
 
-    /// Lets other sessions write again; position and definitions are read. The rows are read inside the read view; with
+    /// Lets other sessions write again; position and definitions are read. The rows are read inside the read views; with
     /// locking mode `extended` the lock stays until [`finish`](Self::finish).
     ///
     /// # Errors
     ///
     /// [`Error::Query`].
     pub async fn unlock(&mut self) -> Result<(), Error> {
-        match self.locking {
-            LockingMode::Minimal => run(&mut self.conn, "UNLOCK TABLES").await,
-            LockingMode::Extended | LockingMode::None => Ok(()),
+        if self.locking == LockingMode::Extended || self.lock == Lock::None {
+            return Ok(());
         }
+        self.lock = Lock::None;
+        run(&mut self.conn, "UNLOCK TABLES").await
     }
 
-    /// Starts reading a table's rows, in the server's order. `select` replaces `SELECT <columns> FROM <table>`
-    /// (`snapshot.select.statement.overrides`); it must give the table's columns.
+    /// The connections that read rows, all inside views of the same moment. May be fewer than were given, and is at
+    /// least one where any was.
+    pub fn take_readers(&mut self) -> Vec<RowReader> {
+        std::mem::take(&mut self.readers)
+    }
+
+    /// Ends the lock, where one is still held, and the connection.
     ///
     /// # Errors
     ///
-    /// [`Error::Privilege`] without SELECT, [`Error::Query`], [`Error::ColumnCount`].
-    pub async fn read(
-        &mut self,
-        table: &Arc<Table>,
-        select: Option<&str>,
-    ) -> Result<TableReader<'_>, Error> {
-        TableReader::open(&mut self.conn, table, select).await
-    }
-
-    /// Ends the read view and the connection.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Query`].
+    /// [`Error::Query`] when the lock did not last to the end.
     pub async fn finish(mut self) -> Result<(), Error> {
-        run(&mut self.conn, "ROLLBACK").await?;
-        if self.locking == LockingMode::Extended {
+        if self.lock != Lock::None {
             run(&mut self.conn, "UNLOCK TABLES").await?;
         }
-        let account = Account::of(&self.conn);
-        self.conn.disconnect().await.map_err(|error| {
-            Error::query_of(account, "close the snapshot's connection", "USAGE", error)
-        })
+        // The server may have closed it long ago: nothing was asked of it since the lock ended.
+        if let Err(error) = self.conn.disconnect().await {
+            tracing::debug!(error = %error, "the snapshot's connection was not closed");
+        }
+        Ok(())
     }
 
     /// The position of the log that the snapshot shows.
@@ -182,6 +203,100 @@ impl Snapshotter {
     pub fn statements(&self) -> &[SchemaStatement] {
         &self.statements
     }
+}
+
+/// Takes the lock that the mode asks for, or locks of the tables.
+async fn take_lock(
+    conn: &mut Conn,
+    options: &SnapshotOptions<'_>,
+    tables: &[TableId],
+) -> Result<Lock, Error> {
+    let (statement, lock) = match options.locking {
+        LockingMode::None => return Ok(Lock::None),
+        LockingMode::Minimal | LockingMode::Extended => {
+            ("FLUSH TABLES WITH READ LOCK", Lock::Global)
+        }
+        LockingMode::MinimalPercona | LockingMode::MinimalPerconaNoTableLocks => {
+            ("LOCK TABLES FOR BACKUP", Lock::Backup)
+        }
+    };
+    let seconds = options.lock_timeout.as_secs().max(1);
+    run(conn, &format!("SET SESSION lock_wait_timeout={seconds}")).await?;
+    run(conn, &format!("SET SESSION innodb_lock_wait_timeout={seconds}")).await?;
+    let refused = match conn.query_drop(statement).await {
+        Ok(()) => return Ok(lock),
+        Err(mysql_async::Error::Server(error)) if is_about_rights(error.code) => error.message,
+        Err(mysql_async::Error::Server(error)) if error.code == 1064 => {
+            return Err(Error::NotPercona);
+        }
+        Err(error) => {
+            return Err(Error::query(conn, "take the global read lock", "RELOAD ON *.*", error));
+        }
+    };
+    if options.locking == LockingMode::MinimalPerconaNoTableLocks {
+        return Err(Error::NoTableLocks { account: Account::of(conn), message: refused });
+    }
+    if tables.is_empty() {
+        return Ok(Lock::Tables);
+    }
+    tracing::warn!(
+        refused,
+        tables = tables.len(),
+        "no global read lock; locking the tables instead"
+    );
+    let names: Vec<String> = tables
+        .iter()
+        .map(|table| format!("{}.{} READ", quoted(&table.database), quoted(&table.table)))
+        .collect();
+    match conn.query_drop(format!("LOCK TABLES {}", names.join(", "))).await {
+        Ok(()) => Ok(Lock::Tables),
+        Err(mysql_async::Error::Server(error)) if is_about_rights(error.code) => {
+            let (message, tables) = (refused, error.message);
+            Err(Error::NoLock { account: Account::of(conn), message, tables })
+        }
+        Err(error) => Err(Error::query(conn, "lock the tables", "LOCK TABLES", error)),
+    }
+}
+
+/// Opens the views of the readers; the position of the log that they show, or one before it.
+async fn open_views(
+    conn: &mut Conn,
+    lock: Lock,
+    readers: &mut Vec<RowReader>,
+    facts: &ServerFacts,
+    by_gtids: bool,
+) -> Result<LogPosition, Error> {
+    if lock.stops_commits() {
+        for reader in readers.iter_mut() {
+            reader.open_view().await?;
+        }
+        return log_position(conn, facts.flavor).await;
+    }
+    if readers.len() > 1 {
+        tracing::warn!(
+            asked = readers.len(),
+            "without a lock that keeps others from committing, the rows are read over one connection"
+        );
+        readers.truncate(1);
+    }
+    let before = log_position(conn, facts.flavor).await?;
+    let Some(reader) = readers.first_mut() else { return Ok(before) };
+    // MySQL adds a transaction to its GTIDs when others see it, and MariaDB tells what a view shows. Else what is in the
+    // log at that position may not be seen yet.
+    if facts.flavor == ServerFlavor::MySql && !by_gtids {
+        tokio::time::sleep(SETTLE).await;
+    }
+    reader.open_view().await?;
+    Ok(reader.view_position(facts).await?.unwrap_or(before))
+}
+
+async fn wanted_tables(
+    conn: &mut Conn,
+    options: &SnapshotOptions<'_>,
+) -> Result<Vec<TableId>, Error> {
+    let mut tables = list_tables(conn).await?;
+    tables.retain(|table| (options.wants_schema)(table));
+    Ok(tables)
 }
 
 async fn run(conn: &mut Conn, statement: &str) -> Result<(), Error> {

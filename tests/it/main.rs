@@ -26,6 +26,7 @@ mod refresh_lost;
 mod restarts;
 mod runbooks;
 mod servers;
+mod snapshot_cases;
 mod story;
 mod tables;
 mod tls;

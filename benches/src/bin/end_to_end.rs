@@ -11,6 +11,7 @@
 //! | `wide` | rows of 60 columns of all types; schemas off |
 //! | `large` | one transaction of 1 GB, Holdfast alone: its memory |
 //! | `large-compressed` | the same, compressed by the server |
+//! | `snapshot` | all rows of one table of 5 columns, from `initial` without an offset; rates over the whole of it |
 //! | `start` | one row, with one table and with a thousand in the schema history |
 //! | `latency` | single-row commits, 100 a second |
 //!
@@ -250,6 +251,7 @@ fn compare(words: &[&str]) -> Result<()> {
             "wide" => throughput(&plan, "wide", &wide_table(), &wide_statements(plan.rows / 8))?,
             "large" => large(false)?,
             "large-compressed" => large(true)?,
+            "snapshot" => snapshot(&plan)?,
             "start" => start(&plan)?,
             "latency" => latency(&plan)?,
             other => return Err(format!("no case {other}").into()),
@@ -378,6 +380,61 @@ fn large(compressed: bool) -> Result<()> {
         run.wall,
         run.peak,
     );
+    Ok(())
+}
+
+/// A table that is read from nothing.
+fn snapshot(plan: &Plan) -> Result<()> {
+    const PART: u64 = 500_000;
+    let server = Server::start(options())?;
+    server.sql(&format!("CREATE DATABASE bench; USE bench; {NARROW}"))?;
+    let mut rows = 0;
+    while rows < plan.rows {
+        let part = PART.min(plan.rows - rows);
+        let columns = "i, CONCAT('row number ', i, ' of many'), i * 7919 % 1000003, \
+                       TIMESTAMPADD(MICROSECOND, i * 1237, '2024-01-01'), (i % 200000) / 100 - 300";
+        server.sql(&format!(
+            "USE bench; SET SESSION sql_log_bin=0, cte_max_recursion_depth=4294967295; INSERT INTO narrow {}",
+            numbers(rows + 1, part, columns)
+        ))?;
+        rows += part;
+    }
+    let mut engines: Vec<(Who, Vec<Run>)> =
+        plan.engines.iter().map(|who| (*who, Vec::new())).collect();
+    for _ in 0..plan.rounds {
+        for (who, runs) in &mut engines {
+            let folder = tempfile::tempdir()?;
+            let mut properties = Properties::new(&server, folder.path());
+            properties.set("table.include.list", "bench.narrow");
+            properties.set("offset.flush.interval.ms", "1000");
+            properties.write(&folder.path().join("engine.properties"))?;
+            runs.push(run(*who, folder.path(), rows, false, || Ok(()))?);
+        }
+    }
+    println!("snapshot: {rows} records, {} rounds, medians", plan.rounds);
+    println!("| engine | records/s | CPU µs/record | bytes/record | peak MB | first record s |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    let count = rows as f64;
+    for (who, runs) in &engines {
+        let of = |value: fn(&Run) -> f64| median(runs.iter().map(value).collect());
+        println!(
+            "| {who:?} | {:.0} | {:.3} | {:.0} | {:.0} | {:.3} |",
+            count / of(|run| run.wall),
+            of(|run| run.cpu) * 1e6 / count,
+            of(|run| run.bytes) / count,
+            of(|run| run.peak),
+            of(|run| run.first),
+        );
+    }
+    if let [(_, ours), (_, theirs)] = engines.as_slice() {
+        let of = |runs: &[Run], value: fn(&Run) -> f64| median(runs.iter().map(value).collect());
+        println!(
+            "ratios of medians: records/s {:.1}, CPU {:.1}, peak memory {:.1}\n",
+            of(theirs, |run| run.wall) / of(ours, |run| run.wall),
+            of(theirs, |run| run.cpu) / of(ours, |run| run.cpu),
+            of(theirs, |run| run.peak) / of(ours, |run| run.peak),
+        );
+    }
     Ok(())
 }
 

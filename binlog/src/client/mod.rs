@@ -13,6 +13,7 @@ mod command;
 mod error;
 mod packet;
 mod public_key;
+mod query;
 mod tls;
 
 use std::fmt;
@@ -21,6 +22,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 
 pub use error::{ClientError, DumpRefusal, Endpoint, ServerError};
+pub use query::QueryClient;
 pub use tls::{TlsMode, TlsOptions, name_presented};
 
 use crate::error::Error;
@@ -233,28 +235,8 @@ impl BinlogClient {
     /// [`ClientError::TlsNotOffered`], [`ClientError::Tls`], [`ClientError::TlsSetup`],
     /// [`ClientError::Option`], or what a broken connection gives.
     pub async fn connect(options: &ClientOptions) -> Result<Self, Error> {
-        options.check()?;
-        let endpoint = options.endpoint();
-        let limit = options.connect_timeout;
-        let connecting = async {
-            let stream = TcpStream::connect((options.host.as_str(), options.port))
-                .await
-                .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
-                .map_err(|source| ClientError::Connect {
-                    endpoint: endpoint.clone().into(),
-                    source,
-                })?;
-            let client = Self::set_up(Transport::Tcp(stream), options, &endpoint).await;
-            // With TLS 1.3 the server refuses our certificate only after the handshake.
-            client.map_err(|error| no_server(ClientError::tls_told_apart(&endpoint, error)))
-        };
-        match tokio::time::timeout(limit, connecting).await {
-            Ok(client) => Ok(client?),
-            Err(_) => {
-                let seconds = limit.as_secs_f64();
-                Err(ClientError::ConnectTimeout { endpoint: endpoint.into(), seconds }.into())
-            }
-        }
+        open(options, async |transport, endpoint| Self::set_up(transport, options, endpoint).await)
+            .await
     }
 
     async fn set_up(
@@ -262,46 +244,7 @@ impl BinlogClient {
         options: &ClientOptions,
         endpoint: &Endpoint,
     ) -> Result<Self, ClientError> {
-        let mut packets = PacketStream::new(transport, MAX_BEFORE_DUMP);
-        let greeting = Greeting::parse(packets.next().await?, endpoint)?;
-        let flavor = options.flavor.unwrap_or_else(|| Flavor::of(&greeting.version));
-        let version = greeting.version.strip_prefix("5.5.5-").filter(|_| flavor == Flavor::MariaDb);
-        let mut server = ServerInfo {
-            version: version.unwrap_or(&greeting.version).to_owned(),
-            flavor,
-            connection_id: greeting.connection_id,
-            tls: None,
-            server_id: 0,
-            server_uuid: None,
-            checksum: false,
-        };
-        let tls = &options.tls;
-        match (tls.mode, greeting.offers_tls()) {
-            (TlsMode::Disabled, _) | (TlsMode::Preferred, false) => {}
-            (_, true) => {
-                packets.send(&greeting.tls_request()).await?;
-                packets = packets.encrypt(tls, endpoint).await?;
-                server.tls = packets.tls_version();
-            }
-            (_, false) => {
-                return Err(ClientError::TlsNotOffered { endpoint: endpoint.clone().into() });
-            }
-        }
-        let security = match (packets.is_secure(), tls.mode.verifies()) {
-            (false, _) => Security::Plain,
-            (true, false) => Security::Encrypted,
-            (true, true) => Security::Verified,
-        };
-        let mut login = Login::new(greeting, endpoint, &options.password.0, security);
-        let answer = login.answer();
-        packets.send(&answer).await?;
-        loop {
-            match login.handle(packets.next().await?)? {
-                Step::Send(payload) => packets.send(&payload).await?,
-                Step::Wait => {}
-                Step::Done => break,
-            }
-        }
+        let (mut packets, mut server) = log_in(transport, options, endpoint).await?;
         set_session(&mut packets, &mut server, options).await?;
         register(&mut packets, options.server_id).await?;
         packets.silence_after(options.silence_timeout);
@@ -311,7 +254,7 @@ impl BinlogClient {
         if options.stop_at_end {
             flags |= command::FLAG_NON_BLOCK;
         }
-        if options.annotate_rows && flavor == Flavor::MariaDb {
+        if options.annotate_rows && server.flavor == Flavor::MariaDb {
             flags |= command::FLAG_ANNOTATE_ROWS;
         }
         Ok(Self { packets, server, server_id: options.server_id, flags })
@@ -498,6 +441,81 @@ fn refused(packet: &[u8]) -> ClientError {
         }
         None => protocol(DecodeError::Empty { field: "dump_packet" }),
     }
+}
+
+/// Makes a TCP connection and hands it to `set_up`, both within the time-out.
+async fn open<T>(
+    options: &ClientOptions,
+    set_up: impl AsyncFnOnce(Transport, &Endpoint) -> Result<T, ClientError>,
+) -> Result<T, Error> {
+    options.check()?;
+    let endpoint = options.endpoint();
+    let limit = options.connect_timeout;
+    let connecting = async {
+        let stream = TcpStream::connect((options.host.as_str(), options.port))
+            .await
+            .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
+            .map_err(|source| ClientError::Connect { endpoint: endpoint.clone().into(), source })?;
+        let client = set_up(Transport::Tcp(stream), &endpoint).await;
+        // With TLS 1.3 the server refuses our certificate only after the handshake.
+        client.map_err(|error| no_server(ClientError::tls_told_apart(&endpoint, error)))
+    };
+    match tokio::time::timeout(limit, connecting).await {
+        Ok(client) => Ok(client?),
+        Err(_) => {
+            let seconds = limit.as_secs_f64();
+            Err(ClientError::ConnectTimeout { endpoint: endpoint.into(), seconds }.into())
+        }
+    }
+}
+
+/// Greeting, TLS and login.
+async fn log_in(
+    transport: Transport,
+    options: &ClientOptions,
+    endpoint: &Endpoint,
+) -> Result<(PacketStream, ServerInfo), ClientError> {
+    let mut packets = PacketStream::new(transport, MAX_BEFORE_DUMP);
+    let greeting = Greeting::parse(packets.next().await?, endpoint)?;
+    let flavor = options.flavor.unwrap_or_else(|| Flavor::of(&greeting.version));
+    let version = greeting.version.strip_prefix("5.5.5-").filter(|_| flavor == Flavor::MariaDb);
+    let mut server = ServerInfo {
+        version: version.unwrap_or(&greeting.version).to_owned(),
+        flavor,
+        connection_id: greeting.connection_id,
+        tls: None,
+        server_id: 0,
+        server_uuid: None,
+        checksum: false,
+    };
+    let tls = &options.tls;
+    match (tls.mode, greeting.offers_tls()) {
+        (TlsMode::Disabled, _) | (TlsMode::Preferred, false) => {}
+        (_, true) => {
+            packets.send(&greeting.tls_request()).await?;
+            packets = packets.encrypt(tls, endpoint).await?;
+            server.tls = packets.tls_version();
+        }
+        (_, false) => {
+            return Err(ClientError::TlsNotOffered { endpoint: endpoint.clone().into() });
+        }
+    }
+    let security = match (packets.is_secure(), tls.mode.verifies()) {
+        (false, _) => Security::Plain,
+        (true, false) => Security::Encrypted,
+        (true, true) => Security::Verified,
+    };
+    let mut login = Login::new(greeting, endpoint, &options.password.0, security);
+    let answer = login.answer();
+    packets.send(&answer).await?;
+    loop {
+        match login.handle(packets.next().await?)? {
+            Step::Send(payload) => packets.send(&payload).await?,
+            Step::Wait => {}
+            Step::Done => break,
+        }
+    }
+    Ok((packets, server))
 }
 
 /// Prepares the session for a dump.

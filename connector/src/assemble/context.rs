@@ -72,6 +72,11 @@ impl TableContext {
         })
     }
 
+    /// Its definition.
+    pub(crate) const fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
     pub(super) fn key_changed(&self, kind: RowsKind, row: &Row<'_>) -> bool {
         matches!(kind, RowsKind::Update | RowsKind::PartialUpdate)
             && self.key.iter().any(|column| is_changed(row, *column))

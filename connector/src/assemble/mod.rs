@@ -702,6 +702,7 @@ impl<'a> Place<'a> {
             server_id: self.server_id,
             birth,
             snapshot: self.snapshot,
+            progress: None,
             held: self.xa.text(),
             lineage: Some(self.lineage),
         }

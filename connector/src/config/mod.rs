@@ -30,7 +30,7 @@ pub use columns::ColumnRules;
 pub use error::{ConfigError, ConfigErrors, Note};
 pub use modes::{
     ConfiguredSnapshot, GuardrailAction, LockingMode, OnMismatch, SchemaSource, SnapshotMode,
-    SslMode, TableOrder, UnknownName,
+    SnapshotRules, SslMode, StartState, TableOrder, UnknownName,
 };
 pub use properties::{Properties, Property, Secret, SyntaxError};
 
@@ -213,7 +213,7 @@ pub struct SnapshotConfig {
     pub locking: LockingMode,
     /// `snapshot.lock.timeout.ms`.
     pub lock_timeout: Duration,
-    /// `snapshot.fetch.size`: rows per fetch; `None` leaves it to the reader.
+    /// `snapshot.fetch.size`: rows that a reader hands over at once, at most; `None` leaves it to the reader.
     pub fetch_size: Option<u32>,
     /// `snapshot.max.threads`: readers at a time, 1 and more.
     pub max_threads: u32,
@@ -484,19 +484,10 @@ impl<'a> Checked<'a> {
                     custom,
                     format!("{custom} cannot be empty when {mode} 'custom' is defined"),
                 );
-            } else if is_custom && mode == "snapshot.mode" {
-                self.unsupported(mode, "custom snapshots are Java classes");
             }
         }
         if self.text("snapshot.locking.mode").trim().eq_ignore_ascii_case("custom") {
             self.unsupported("snapshot.locking.mode", "custom locking is a Java class");
-        }
-        let locking = self.text("snapshot.locking.mode").trim().to_ascii_lowercase();
-        if locking.starts_with("minimal_percona") {
-            self.unsupported(
-                "snapshot.locking.mode",
-                "LOCK TABLES FOR BACKUP is not there yet; use minimal, extended or none",
-            );
         }
         for (regex, replacement) in [
             ("topic.regex", "topic.replacement"),
@@ -820,6 +811,7 @@ impl<'a> Checked<'a> {
             "no_data" => SnapshotMode::NoData,
             "when_needed" => SnapshotMode::WhenNeeded,
             "recovery" => SnapshotMode::Recovery,
+            "custom" => SnapshotMode::Custom,
             "configuration_based" => SnapshotMode::ConfigurationBased(ConfiguredSnapshot {
                 data: configured("snapshot.data"),
                 schema: configured("snapshot.schema"),

@@ -172,6 +172,8 @@ pub enum SnapshotMode {
     Recovery,
     /// As the five `snapshot.mode.configuration.based.*` say.
     ConfigurationBased(ConfiguredSnapshot),
+    /// As the [`SnapshotRules`] say that the engine is given.
+    Custom,
 }
 
 impl SnapshotMode {
@@ -180,7 +182,7 @@ impl SnapshotMode {
     pub const fn reads_rows(self) -> bool {
         match self {
             Self::Initial | Self::InitialOnly | Self::Always | Self::WhenNeeded => true,
-            Self::NoData | Self::Recovery => false,
+            Self::NoData | Self::Recovery | Self::Custom => false,
             Self::ConfigurationBased(configured) => configured.data,
         }
     }
@@ -190,7 +192,12 @@ impl SnapshotMode {
     pub const fn streams(self) -> bool {
         match self {
             Self::InitialOnly => false,
-            Self::Initial | Self::Always | Self::NoData | Self::WhenNeeded | Self::Recovery => true,
+            Self::Initial
+            | Self::Always
+            | Self::NoData
+            | Self::WhenNeeded
+            | Self::Recovery
+            | Self::Custom => true,
             Self::ConfigurationBased(configured) => configured.stream,
         }
     }
@@ -201,9 +208,12 @@ impl SnapshotMode {
         match self {
             Self::WhenNeeded => true,
             Self::ConfigurationBased(configured) => configured.on_data_error,
-            Self::Initial | Self::InitialOnly | Self::Always | Self::NoData | Self::Recovery => {
-                false
-            }
+            Self::Initial
+            | Self::InitialOnly
+            | Self::Always
+            | Self::NoData
+            | Self::Recovery
+            | Self::Custom => false,
         }
     }
 }
@@ -231,6 +241,42 @@ pub enum SchemaSource {
     History,
     /// The schema history where it says what the log says, else the log's own metadata, which must be `FULL`.
     Metadata,
+}
+
+/// What a start finds, for [`SnapshotRules`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct StartState {
+    /// Whether an offset is stored.
+    pub has_offset: bool,
+    /// Whether that offset is of a snapshot that was not complete.
+    pub is_interrupted: bool,
+}
+
+/// `snapshot.mode=custom`: what is read at a start, decided by who embeds the engine. Asked once, at the start.
+///
+/// A closure is one:
+///
+/// ```
+/// use holdfast_connector::config::{ConfiguredSnapshot, StartState};
+///
+/// let rules = |found: StartState| ConfiguredSnapshot {
+///     data: !found.has_offset || found.is_interrupted,
+///     schema: true,
+///     stream: true,
+///     ..ConfiguredSnapshot::default()
+/// };
+/// # let _ = rules;
+/// ```
+pub trait SnapshotRules: Send + Sync {
+    /// What to read. Without an offset it must be definitions or rows; an offset stays where definitions alone are read.
+    fn decide(&self, found: StartState) -> ConfiguredSnapshot;
+}
+
+impl<F: Fn(StartState) -> ConfiguredSnapshot + Send + Sync> SnapshotRules for F {
+    fn decide(&self, found: StartState) -> ConfiguredSnapshot {
+        self(found)
+    }
 }
 
 /// What a row that does not fit its definition, or a table without one, leads to (`holdfast.history.on.mismatch`).

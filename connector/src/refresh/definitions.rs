@@ -48,9 +48,10 @@ pub(super) async fn read(
     let snapshot_options = SnapshotOptions {
         locking,
         lock_timeout: config.snapshot.lock_timeout,
+        by_gtids: true,
         wants_schema: &wants_schema,
     };
-    let mut snapshot = Snapshotter::begin(conn, facts, &snapshot_options).await?;
+    let mut snapshot = Snapshotter::begin(conn, Vec::new(), facts, &snapshot_options).await?;
     let position = snapshot.position().clone();
     let statements = snapshot.statements().to_vec();
     snapshot.unlock().await?;
