@@ -500,7 +500,7 @@ fn check(units: &[Unit], gtids: bool, runs: &[Run]) {
 }
 
 proptest! {
-    #![proptest_config(Settings { cases: 300, ..Settings::default() })]
+    #![proptest_config(Settings { cases: 200, ..Settings::default() })]
 
     #[test]
     fn what_is_acknowledged_is_never_lost_and_nothing_else_comes_twice(

@@ -304,3 +304,39 @@ fn a_host_s_own_offset_takes_the_place_of_the_stored_one() {
         }
     });
 }
+
+#[test]
+fn a_mariadb_log_is_read_by_its_gtids() {
+    runtime().block_on(async {
+        let options = LogOptions { server: TestServer::MariaDb, ..LogOptions::default() };
+        let mut log = LogBuilder::with_options(FILE, options);
+        for number in 1..5_i64 {
+            let gtid = format!("0-1-{number}").parse().unwrap();
+            log = match number {
+                // A statement that is a unit of its own.
+                1 => log.mariadb_gtid(gtid, 1).query("shop", "CREATE TABLE t (id INT PRIMARY KEY)"),
+                _ => log
+                    .mariadb_gtid(gtid, 0)
+                    .table_map(1, "shop", "t", &[TestColumn::int()])
+                    .write_rows(1, &[&[TestValue::Int(number - 1)]])
+                    .xid(1),
+            };
+        }
+        let server = ScriptedServer::new(log);
+        server.complete();
+        let stores = TestStores::new();
+        let class = "io.debezium.connector.mariadb.MariaDbConnector";
+        let config = config(&[("connector.class", class), ("max.batch.size", "1")]).unwrap();
+        let mut engine = server.engine(config.clone(), &stores).unwrap().start().await.unwrap();
+        for _ in 0..2 {
+            engine.next_batch().await.unwrap().unwrap().acknowledge();
+        }
+        engine.control().flush().await.unwrap();
+        engine.abandon().await;
+        assert_eq!(stores.offset().unwrap().gtids.as_deref(), Some("0-1-2"));
+        server.fault_after(3, Fault::Disconnect);
+        let mut engine = server.engine(config, &stores).unwrap().start().await.unwrap();
+        assert_eq!(drain(&mut engine).await.unwrap(), keys(2..4));
+        engine.close().await.unwrap();
+    });
+}
