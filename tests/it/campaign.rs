@@ -8,10 +8,11 @@
 //! `HOLDFAST_EPISODES` sets how many, `HOLDFAST_SEED` the seed of the first. A failing episode prints what replays it.
 
 mod model;
+mod plan;
 mod workload;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use holdfast_tests::engine::{Engine, Process, Properties, RunOptions};
@@ -22,6 +23,7 @@ use holdfast_tests::server::{Flavour, Options, Server};
 use holdfast_tests::{Context, Failure, Result, paths};
 
 use model::{Acknowledged, Model, Run};
+use plan::{End, Plan, Upheaval, draw_faults};
 use workload::Workload;
 
 /// Episodes of each campaign, unless `HOLDFAST_EPISODES` says more.
@@ -36,135 +38,6 @@ const LIMIT: Duration = Duration::from_secs(240);
 
 /// The exit code of an engine that could not connect.
 const NO_CONNECTION: i32 = 5;
-
-/// How a round ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// SIGKILL after so many milliseconds.
-    KillAfter(u64),
-    /// SIGKILL once there are so many records, or a while later if there are not.
-    KillAt(u64),
-    /// SIGTERM after so many milliseconds.
-    StopAfter(u64),
-    /// SIGTERM when all that was written has come; then the tables are compared.
-    Settle,
-}
-
-/// What is done to the server while the engine runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Upheaval {
-    Nothing,
-    Restart,
-    Kill,
-}
-
-/// One round, decided before it begins.
-#[derive(Clone, Debug)]
-struct Plan {
-    end: End,
-    acknowledged: Acknowledged,
-    batch: usize,
-    flush_interval_ms: u64,
-    tls: bool,
-    faults: Vec<Fault>,
-    server: Upheaval,
-    purge: bool,
-    /// The statements are run before the engine starts.
-    backlog: bool,
-    /// The time runs from the first record, else from the start of the process.
-    from_record: bool,
-}
-
-impl Plan {
-    /// A round without faults at whose end everything is acknowledged and the tables are compared.
-    fn settle() -> Self {
-        Self {
-            end: End::Settle,
-            acknowledged: Acknowledged::Soon,
-            batch: 2048,
-            flush_interval_ms: 0,
-            tls: false,
-            faults: Vec::new(),
-            server: Upheaval::Nothing,
-            purge: false,
-            backlog: false,
-            from_record: false,
-        }
-    }
-
-    /// Whether the engine may end by itself, or give nothing.
-    fn is_harmed(&self) -> bool {
-        !self.faults.is_empty() || self.server != Upheaval::Nothing
-    }
-
-    /// As [`settle`](Self::settle), over connections that break while there is much to read.
-    fn settle_over_breaks(random: &mut Random) -> Self {
-        // Questions to the server pass, and the log begins to.
-        let begun = Fault::Cut { after: 1_500 + random.below(20_000) };
-        let breaks = (0..8).map(|_| match random.below(3) {
-            0 => Fault::None,
-            1 => Fault::Cut { after: 400 + random.below(8_000) },
-            _ => Fault::Truncate { packets: 8 + random.below(80) },
-        });
-        let faults = [Fault::None, begun].into_iter().chain(breaks).collect();
-        let batch = random.pick(2048, &[1, 16]);
-        Self { faults, batch, backlog: true, ..Self::settle() }
-    }
-
-    fn draw(random: &mut Random) -> Self {
-        let server = match random.below(50) {
-            0 => Upheaval::Restart,
-            1 => Upheaval::Kill,
-            _ => Upheaval::Nothing,
-        };
-        let acknowledged = match random.below(3) {
-            0 => Acknowledged::Soon,
-            1 => Acknowledged::First(random.below(80)),
-            _ => Acknowledged::First(u64::MAX),
-        };
-        let faults = if random.one_in(2) { draw_faults(random) } else { Vec::new() };
-        let time = if random.one_in(30) { 2500 } else { random.below(300) };
-        let end = match random.below(8) {
-            0 if faults.is_empty() => End::StopAfter(time),
-            1 | 2 => End::KillAt(1 + random.below(200)),
-            _ => End::KillAfter(time),
-        };
-        Self {
-            end,
-            acknowledged,
-            batch: random.pick(1, &[3, 16, 64, 2048]),
-            flush_interval_ms: random.pick(0, &[0, 100, 60_000]),
-            tls: random.one_in(10),
-            faults,
-            server,
-            purge: random.one_in(6),
-            backlog: random.one_in(2),
-            from_record: !random.one_in(4),
-        }
-    }
-}
-
-/// Faults for the first connections: the engine asks the server some things before it gets the log.
-fn draw_faults(random: &mut Random) -> Vec<Fault> {
-    let spared = random.below(4);
-    let mut faults: Vec<Fault> = (0..spared).map(|_| Fault::None).collect();
-    for _ in 0..=random.below(6) {
-        faults.push(match random.below(10) {
-            0 => Fault::Refuse,
-            1 => Fault::Cut { after: random.below(1_000) },
-            2 => Fault::Cut { after: random.below(5_000) },
-            3 => Fault::Cut { after: random.below(60_000) },
-            4..=6 => Fault::Truncate { packets: random.below(120) },
-            7 => Fault::Silence { after: random.below(5_000) },
-            8 => Fault::Delay {
-                piece: usize::try_from(1 + random.below(600)).unwrap(),
-                wait_ms: 1 + random.below(8),
-            },
-            _ => Fault::None,
-        });
-    }
-    faults
-}
 
 /// What was done, for the summary.
 #[derive(Debug, Default)]
@@ -187,6 +60,8 @@ struct Episode<'a> {
     database: String,
     properties: Properties,
     random: Random,
+    /// Offsets and history are in tables of the server, else in files.
+    in_tables: bool,
     workload: Workload,
     model: Model,
     marks: i64,
@@ -203,17 +78,25 @@ impl<'a> Episode<'a> {
     ) -> Result<Self> {
         let database = format!("crash_{seed}");
         server.sql(&workload::setup(&database))?;
+        let mut random = Random::new(seed);
         let mut properties = Properties::new(server, &files);
         properties.set("database.port", proxy.port().to_string());
         properties.set("database.include.list", database.as_str());
         properties.set("holdfast.headers.identity", "true");
         properties.set("retriable.restart.connector.wait.ms", "20");
+        let in_tables = random.one_in(4);
+        if in_tables {
+            let stores = stores(&database);
+            server.sql(&format!("DROP DATABASE IF EXISTS {stores}; CREATE DATABASE {stores}"))?;
+            properties.store_in_tables(server, &stores)?;
+        }
         Ok(Self {
             server,
             proxy,
             files,
             properties,
-            random: Random::new(seed),
+            random,
+            in_tables,
             workload: Workload::new(server.flavour(), &database),
             database,
             model: Model::default(),
@@ -225,7 +108,7 @@ impl<'a> Episode<'a> {
     fn play(&mut self) -> Result<()> {
         for round in 0..ROUNDS {
             let mut random = self.random.split();
-            let plan = match round {
+            let mut plan = match round {
                 // The snapshot may be interrupted once, and has to be complete then.
                 0 => Plan {
                     end: End::KillAfter(random.below(600)),
@@ -236,6 +119,10 @@ impl<'a> Episode<'a> {
                 _ if round % COMPARED == 1 => Plan::settle_over_breaks(&mut random),
                 _ => Plan::draw(&mut random),
             };
+            if self.in_tables {
+                // A store that is away is an error that says so.
+                plan.server = Upheaval::Nothing;
+            }
             let scripts = self.workload.round(&mut random, round > 1);
             self.round(round, &plan, &scripts).context(|| format!("round {round}, {plan:?}"))?;
             self.tally.rounds += 1;
@@ -245,7 +132,9 @@ impl<'a> Episode<'a> {
         self.round(ROUNDS, &Plan::settle(), &scripts).context(|| "the last round".to_owned())?;
         self.tally.records += self.model.len();
         self.tally.repeated += self.model.repeated;
-        self.server.sql(&format!("DROP DATABASE {}", self.database))?;
+        let database = &self.database;
+        let stores = stores(database);
+        self.server.sql(&format!("DROP DATABASE {database}; DROP DATABASE IF EXISTS {stores}"))?;
         Ok(fs::remove_dir_all(&self.files)?)
     }
 
@@ -448,6 +337,11 @@ impl<'a> Episode<'a> {
     }
 }
 
+/// The database of the stores that are tables.
+fn stores(database: &str) -> String {
+    format!("{database}_stores")
+}
+
 /// The rows that are not among `others`, at most a few.
 fn without<'a>(rows: &'a [Vec<String>], others: &[Vec<String>]) -> Vec<&'a [String]> {
     let missing = rows.iter().filter(|row| !others.contains(row));
@@ -471,7 +365,7 @@ fn campaign(name: &str, options: Options, episodes: u64) {
         if let Err(error) = outcome {
             panic!(
                 "{name}, seed {seed}: {error}\nfiles: {}\nreplay with HOLDFAST_SEED={seed} HOLDFAST_EPISODES=1",
-                Path::display(&files)
+                files.display()
             );
         }
     }
