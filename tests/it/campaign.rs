@@ -23,7 +23,7 @@ use holdfast_tests::server::{Flavour, Options, Server};
 use holdfast_tests::{Context, Failure, Result, paths};
 
 use model::{Acknowledged, Model, Run};
-use plan::{End, Plan, Upheaval, draw_faults};
+use plan::{End, Plan, Upheaval};
 use workload::Workload;
 
 /// Episodes of each campaign, unless `HOLDFAST_EPISODES` says more.
@@ -109,13 +109,8 @@ impl<'a> Episode<'a> {
         for round in 0..ROUNDS {
             let mut random = self.random.split();
             let mut plan = match round {
-                // The snapshot may be interrupted once, and has to be complete then.
-                0 => Plan {
-                    end: End::KillAfter(random.below(600)),
-                    faults: if random.one_in(3) { draw_faults(&mut random) } else { Vec::new() },
-                    ..Plan::settle()
-                },
-                1 => Plan::settle(),
+                // The snapshot. Interrupted ones have tests of their own.
+                0 => Plan::settle(),
                 _ if round % COMPARED == 1 => Plan::settle_over_breaks(&mut random),
                 _ => Plan::draw(&mut random),
             };
@@ -123,7 +118,7 @@ impl<'a> Episode<'a> {
                 // A store that is away is an error that says so.
                 plan.server = Upheaval::Nothing;
             }
-            let scripts = self.workload.round(&mut random, round > 1);
+            let scripts = self.workload.round(&mut random, round > 0);
             self.round(round, &plan, &scripts).context(|| format!("round {round}, {plan:?}"))?;
             self.tally.rounds += 1;
         }

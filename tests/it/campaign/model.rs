@@ -56,13 +56,8 @@ impl Model {
     /// Takes in what one process gave.
     pub(super) fn process(&mut self, records: &[Record], run: Run) -> Result<(), String> {
         let Some(first) = records.first() else { return Ok(()) };
-        if first.is_snapshot() {
-            if self.snapshot_over {
-                return Err("the snapshot comes again, though its end was committed".to_owned());
-            }
-            // One that was not finished, or whose end was not committed: all of it comes again.
-            let repeated = self.repeated;
-            *self = Self { repeated, ..Self::default() };
+        if first.is_snapshot() && self.snapshot_over {
+            return Err("the snapshot comes again, though its end was committed".to_owned());
         }
         let snapshot = records.iter().take_while(|record| record.is_snapshot()).count();
         let (snapshot, streamed) = records.split_at(snapshot);

@@ -113,7 +113,7 @@ impl Plan {
 }
 
 /// Faults for the first connections: the engine asks the server some things before it gets the log.
-pub(super) fn draw_faults(random: &mut Random) -> Vec<Fault> {
+fn draw_faults(random: &mut Random) -> Vec<Fault> {
     let spared = random.below(4);
     let mut faults: Vec<Fault> = (0..spared).map(|_| Fault::None).collect();
     for _ in 0..=random.below(6) {
