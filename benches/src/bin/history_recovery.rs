@@ -48,17 +48,18 @@ fn recover(file: &Path, offset: &str) -> Result<()> {
     let offset = SourceOffset::from_json(offset)?;
     let context = DdlContext::default();
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let started = Instant::now();
+    let (started, cpu_started) = (Instant::now(), cpu_seconds()?);
     let store = FileHistoryStore::open(file)?;
     let options = RecoverOptions { checkpoint: true, ..RecoverOptions::new(&context) };
     let recovered = runtime.block_on(recover_store(&store, SERVER, &offset, &options))?;
     let seconds = started.elapsed().as_secs_f64();
+    let cpu = cpu_seconds()? - cpu_started;
     let peak = peak_kilobytes()?;
     let mut checksum = crc32fast::Hasher::new();
     for table in recovered.tables.iter() {
         checksum.update(describe(table).as_bytes());
     }
-    println!("{seconds}\n{}\n{}\n{peak}", recovered.tables.len(), checksum.finalize());
+    println!("{seconds}\n{cpu}\n{}\n{}\n{peak}", recovered.tables.len(), checksum.finalize());
     Ok(())
 }
 
@@ -80,6 +81,16 @@ fn checkpoint(file: &Path, offset: &str) -> Result<()> {
     Ok(())
 }
 
+/// User and system time of this process, in steps of 10 ms.
+fn cpu_seconds() -> Result<f64> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    let (_, fields) = stat.rsplit_once(')').ok_or("no /proc/self/stat")?;
+    let ticks = |field: usize| -> Result<f64> {
+        Ok(fields.split_whitespace().nth(field).ok_or("a short /proc/self/stat")?.parse()?)
+    };
+    Ok((ticks(11)? + ticks(12)?) / 100.0)
+}
+
 /// `VmHWM` of this process.
 fn peak_kilobytes() -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
@@ -91,6 +102,7 @@ fn peak_kilobytes() -> Result<u64> {
 #[derive(Debug, Clone)]
 struct Run {
     seconds: f64,
+    cpu: f64,
     tables: u64,
     checksum: u64,
     peak_megabytes: f64,
@@ -99,12 +111,13 @@ struct Run {
 fn run(command: &mut Command) -> Result<Run> {
     let output = command.stderr(Stdio::inherit()).output()?;
     let text = String::from_utf8(output.stdout)?;
-    // Before the four lines a logger may have said something.
+    // Before the five lines a logger may have said something.
     let lines: Vec<&str> = text.lines().collect();
-    let [seconds, tables, checksum, peak] =
+    let [seconds, cpu, tables, checksum, peak] =
         lines.last_chunk().ok_or_else(|| format!("a run ended early: {text}"))?;
     Ok(Run {
         seconds: seconds.parse()?,
+        cpu: cpu.parse()?,
         tables: tables.parse()?,
         checksum: checksum.parse()?,
         peak_megabytes: peak.parse::<f64>()? / 1024.0,
@@ -149,20 +162,24 @@ fn compare(words: &[&str]) -> Result<()> {
     }
     let size = fs::metadata(&file)?.len() as f64 / 1e6;
     println!("{records} records, {tables} tables, {size:.0} MB, {rounds} rounds, medians");
-    println!("| engine | seconds | MB/s | peak MB | tables |");
+    println!("| engine | seconds | CPU s | peak MB | tables |");
     println!("| --- | --- | --- | --- | --- |");
     for (name, runs) in [("Holdfast", &ours), ("Debezium", &theirs)] {
         let Some(last) = runs.last() else { continue };
         let seconds = median(runs.iter().map(|run| run.seconds));
         let peak = median(runs.iter().map(|run| run.peak_megabytes));
-        println!("| {name} | {seconds:.3} | {:.0} | {peak:.0} | {} |", size / seconds, last.tables);
+        let cpu = median(runs.iter().map(|run| run.cpu));
+        println!("| {name} | {seconds:.3} | {cpu:.2} | {peak:.0} | {} |", last.tables);
     }
     if debezium {
         let ratios = ours.iter().zip(&theirs).map(|(ours, theirs)| theirs.seconds / ours.seconds);
+        // A step of the clock at least.
+        let cpu = ours.iter().zip(&theirs).map(|(ours, theirs)| theirs.cpu / ours.cpu.max(0.01));
         let same = ours.iter().zip(&theirs).all(|(ours, theirs)| ours.checksum == theirs.checksum);
         println!(
-            "ratio {:.1}; {}",
+            "ratio {:.1}, of CPU time {:.1}; {}",
             median(ratios),
+            median(cpu),
             if same { "the same tables" } else { "THE TABLES DIFFER" }
         );
     }
