@@ -476,9 +476,3 @@ fn much_random_ddl_gives_the_definitions_of_mysql() {
 fn much_random_ddl_gives_the_definitions_of_mariadb() {
     long_campaign(&shared(&Options::mariadb()).unwrap());
 }
-
-#[test]
-#[ignore = "takes many minutes"]
-fn much_random_ddl_gives_the_definitions_of_mariadb_11() {
-    long_campaign(&shared(&Options::mariadb_11()).unwrap());
-}
