@@ -267,6 +267,20 @@ impl TxnTracker {
         self.move_to(position);
     }
 
+    /// What is executed is known from here on: a file begins, and says what was done before it. Nothing changes where it
+    /// is known, or inside a unit.
+    pub fn learn(&mut self, executed: Gtids) {
+        if self.executed.is_some() || self.state != State::Closed || self.resume.is_some() {
+            return;
+        }
+        self.executed = Some(Arc::new(executed));
+        self.before.clone_from(&self.executed);
+        let position = self.point.unit.position;
+        if self.point.unit.file == self.file {
+            self.close_at(position);
+        }
+    }
+
     /// A GTID event at `position` announces a unit; `None` for an anonymous one.
     pub fn gtid(&mut self, position: u64, gtid: Option<TransactionGtid>) {
         self.before = self.executed.clone();
@@ -290,7 +304,11 @@ impl TxnTracker {
             None => Opened::Fresh,
             Some(resume) if resume.matches(&unit) => {
                 self.skip = Some(resume.done);
-                self.stored = Some(self.point.clone());
+                // In another log the unit has another place.
+                let (events, event_row) = resume.counted;
+                let rows = self.point.rows;
+                self.stored =
+                    Some(RestartPoint { unit: Arc::clone(&unit), events, event_row, rows });
                 Opened::Resumed
             }
             Some(_) => Opened::Mismatch,
@@ -407,6 +425,12 @@ impl TxnTracker {
         }
     }
 
+    /// Rows of the open unit that were met so far.
+    #[must_use]
+    pub const fn rows_done(&self) -> u64 {
+        self.point.rows
+    }
+
     /// Whether a unit is open.
     #[must_use]
     pub const fn is_open(&self) -> bool {
@@ -442,6 +466,21 @@ impl TxnTracker {
     #[must_use]
     pub const fn is_resuming(&self) -> bool {
         self.resume.is_some()
+    }
+
+    /// The announced unit is a statement that stands alone. When it is what an earlier run had begun (as Debezium says of
+    /// MariaDB, whose offset stays inside it), there are no rows to skip, and the history tells whether it is done.
+    pub fn standalone(&mut self) {
+        let begun = |resume: &Resume| match self.state {
+            State::Announced { gtid, position } => {
+                resume.file == self.file && resume.position == position
+                    || resume.gtid.is_some() && resume.gtid == gtid
+            }
+            State::Closed | State::Open => false,
+        };
+        if self.resume.as_ref().is_some_and(begun) {
+            self.resume = None;
+        }
     }
 
     /// The GTID of the announced or open unit.

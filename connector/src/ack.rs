@@ -348,6 +348,11 @@ impl AckLedger {
         self.open.front().map_or(self.next, |batch| batch.first + batch.done as u64)
     }
 
+    /// Number that the next group gets.
+    pub(crate) const fn next_group(&self) -> u64 {
+        self.next
+    }
+
     /// Sets the frontier that a run begins with.
     pub(crate) fn start_at(&mut self, frontier: OffsetPoint) {
         if self.open.is_empty() {

@@ -69,6 +69,11 @@ pub(crate) async fn check_available(
                 ),
             ));
         }
+        // Where the dump goes by the position, the file may have another name, or be gone.
+        let held = offset.holdfast.as_ref().and_then(|ours| ours.held.as_deref());
+        if held.unwrap_or_default().is_empty() {
+            return Ok(());
+        }
     }
     let files = holdfast_snapshot::binlog_files(conn).await?;
     match files.iter().find(|file| file.name == offset.file) {

@@ -555,14 +555,15 @@ impl BatchBuilder {
     pub(crate) fn take_all(&mut self) -> HeldRecords {
         self.open_parts = 0;
         self.open_bytes = 0;
-        let groups = std::mem::take(&mut self.groups).len();
+        let groups = std::mem::take(&mut self.groups);
+        let rows: Vec<u64> = groups.groups.iter().map(|group| group.rows).collect();
         let mut entries = std::mem::take(&mut self.entries);
-        entries.retain(|entry| entry.group() < groups);
+        entries.retain(|entry| entry.group() < rows.len());
         HeldRecords {
             bytes: std::mem::replace(&mut self.bytes, self.buffers.take()),
             entries,
             shared: std::mem::take(&mut self.shared),
-            groups,
+            rows,
         }
     }
 
@@ -639,6 +640,11 @@ impl BatchBuilder {
     }
 
     /// The log that the records' identities name.
+    /// Records from here on are of another log.
+    pub(crate) fn change_log(&mut self, lineage: Arc<str>) {
+        self.lineage = lineage;
+    }
+
     pub(crate) const fn lineage(&self) -> &Arc<str> {
         &self.lineage
     }
@@ -665,13 +671,14 @@ pub(crate) struct HeldRecords {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
     shared: Shared,
-    groups: usize,
+    /// Rows of the unit that are done with each group, those that gave no record included.
+    rows: Vec<u64>,
 }
 
 impl HeldRecords {
-    /// Number of groups.
-    pub(crate) const fn groups(&self) -> usize {
-        self.groups
+    /// For each group, the rows of the unit that are done with it.
+    pub(crate) fn rows(&self) -> &[u64] {
+        &self.rows
     }
 
     /// The entries of a group.

@@ -9,8 +9,9 @@ use tokio::sync::Mutex;
 
 use crate::ack::SharedLedger;
 use crate::config::Config;
+use crate::control::Signals;
 use crate::offset::{OffsetOrder, OffsetPoint, compare};
-use crate::offset_store::{MemoryOffsetStore, OffsetKey, OffsetStore, OffsetStoreError};
+use crate::offset_store::{Claim, MemoryOffsetStore, OffsetKey, OffsetStore, OffsetStoreError};
 
 /// Stores the frontier.
 pub(crate) struct Committer {
@@ -95,6 +96,11 @@ impl Committer {
         if version == written.version {
             return Ok(());
         }
+        if !offset.is_known() {
+            // In the log of another server, before its first place.
+            written.version = version;
+            return Ok(());
+        }
         let offset = offset.to_source_offset();
         if let Some(stored) = &written.offset {
             if same_place(stored, &offset) {
@@ -135,13 +141,23 @@ impl Committer {
     }
 }
 
-/// Commits whenever the frontier moved, at most once per interval. A failed write is tried again at the next.
-pub(crate) async fn commit_forever(committer: Arc<Committer>, interval: Duration) {
+/// Commits whenever the frontier moved, at most once per interval. A failed write is tried again at the next; when the
+/// offset is somebody else's now, the engine ends.
+pub(crate) async fn commit_forever(
+    committer: Arc<Committer>,
+    interval: Duration,
+    signals: Arc<Signals>,
+    _claim: Claim,
+) {
     loop {
         let version = committer.written.lock().await.version;
         committer.ledger.moved_from(version).await;
         tokio::time::sleep(interval).await;
         if let Err(error) = committer.commit().await {
+            if matches!(error, OffsetStoreError::Fenced { .. }) {
+                signals.fence(error);
+                return;
+            }
             let error = crate::error::Error::from(error).chain();
             tracing::error!(error, "the offset could not be stored; trying again");
             tokio::time::sleep(Duration::from_secs(1)).await;

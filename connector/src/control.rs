@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::metrics::Counters;
 use crate::offset::OffsetPoint;
+use crate::offset_store::OffsetStoreError;
 use crate::refresh::{Refresh, RefreshOptions, RefreshReport};
 use holdfast_history::TableId;
 use holdfast_history::store::HistoryStore;
@@ -189,8 +190,11 @@ impl Control {
         let options = RefreshOptions { tables: tables.to_vec(), ..options.clone() };
         let (config, history) = (Arc::clone(&self.config), Arc::clone(&self.history));
         let offset = frontier.to_source_offset();
-        let refresh = Box::pin(Refresh::prepare_at(config, history, offset, &options)).await?;
-        let report = refresh.apply().await?;
+        let place = (offset.file.clone(), offset.pos);
+        let report = async {
+            Box::pin(Refresh::prepare_at(config, history, offset, &options)).await?.apply().await
+        };
+        let report = self.signals.counters.refreshed(place, report.await)?;
         if report.written {
             self.redeliver();
         }
@@ -256,6 +260,13 @@ impl Control {
             offset_commit_failures: self.committer.counts.failures(),
             offset_regressions: self.committer.counts.regressions(),
         }
+    }
+
+    /// Numbers of the first group that is not done and of the next to be given out, and when the last change that is
+    /// done was made, seconds since the epoch.
+    pub(crate) fn window(&self) -> (u64, u64, Option<i64>) {
+        let ledger = self.ledger.lock();
+        (ledger.first_open(), ledger.next_group(), ledger.frontier().ts_sec)
     }
 
     pub(crate) const fn signals(&self) -> &Arc<Signals> {
@@ -357,6 +368,8 @@ pub(crate) struct Signals {
     progress: Mutex<Progress>,
     queued_bytes: AtomicU64,
     pub(crate) counters: Counters,
+    /// Why offsets can't be stored any more, until the consumer is told.
+    fenced: Mutex<Option<OffsetStoreError>>,
 }
 
 impl Signals {
@@ -367,7 +380,19 @@ impl Signals {
             progress: Mutex::default(),
             queued_bytes: AtomicU64::new(0),
             counters: Counters::default(),
+            fenced: Mutex::default(),
         }
+    }
+
+    /// The offset is another engine's: this one ends.
+    pub(crate) fn fence(&self, error: OffsetStoreError) {
+        *self.fenced.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        self.want(|wanted| wanted.stop = true);
+    }
+
+    /// Why the engine was ended by [`Self::fence`].
+    pub(crate) fn take_fenced(&self) -> Option<OffsetStoreError> {
+        self.fenced.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn want(&self, change: impl FnOnce(&mut Wanted)) {

@@ -24,7 +24,7 @@ use crate::config::{Config, SnapshotMode, SnapshotRules, StartState};
 use crate::control::{Control, EngineState, Signals, Wanted};
 use crate::error::Error;
 use crate::metrics::{publish, publish_forever};
-use crate::offset_store::{MemoryOffsetStore, OffsetKey, OffsetStore};
+use crate::offset_store::{Claim, MemoryOffsetStore, OffsetKey, OffsetStore};
 use crate::source::{Delivery, Source, Upstream};
 use crate::stores::{open_history, open_offsets};
 
@@ -110,7 +110,8 @@ impl EngineBuilder {
     ///
     /// # Errors
     ///
-    /// [`Error::OffsetStore`] and [`Error::History`] when a store can't be opened or what it holds is damaged.
+    /// [`Error::OffsetStore`] and [`Error::History`] when a store can't be opened, another engine has it, or what it
+    /// holds is damaged.
     pub async fn start(self) -> Result<Engine, Error> {
         let mut config = self.config;
         let is_custom = config.snapshot.mode == SnapshotMode::Custom;
@@ -132,6 +133,7 @@ impl EngineBuilder {
             None => open_offsets(&config)?,
         };
         let key = OffsetKey { engine: config.name.clone(), server: config.topic_prefix.clone() };
+        let claim = offsets.claim(&key).await?;
         let stored = match self.resume_at {
             Some(offset) => Some(offset),
             None => offsets.load(&key).await?,
@@ -160,7 +162,12 @@ impl EngineBuilder {
         );
         source.upstream = self.upstream;
         tasks.spawn(source.run());
-        tasks.spawn(commit_forever(Arc::clone(&committer), config.offsets.flush_interval));
+        tasks.spawn(commit_forever(
+            Arc::clone(&committer),
+            config.offsets.flush_interval,
+            Arc::clone(&signals),
+            claim.clone(),
+        ));
         let control = Control::new(config, history, committer, signals);
         tasks.spawn(publish_forever(control.clone()));
         Ok(Engine {
@@ -170,6 +177,7 @@ impl EngineBuilder {
             pace: Pace::new(),
             given_out: 0,
             max_redeliveries: self.max_redeliveries,
+            _claim: claim,
         })
     }
 }
@@ -185,6 +193,8 @@ pub struct Engine {
     /// Number of the last group that was given out.
     given_out: u64,
     max_redeliveries: u32,
+    /// Keeps other engines from the offset.
+    _claim: Claim,
 }
 
 /// What comes out next.
@@ -259,7 +269,9 @@ impl Engine {
                     self.batches.close();
                     return Err(error);
                 }
-                None if signals.state() == EngineState::Stopped => return Ok(None),
+                None if signals.state() == EngineState::Stopped => {
+                    return signals.take_fenced().map_or(Ok(None), |error| Err(error.into()));
+                }
                 // The reader's last act is to say that it stopped.
                 None => return Err(Error::Bug("the task that reads the server has panicked")),
             }

@@ -375,7 +375,9 @@ impl Error {
                 holdfast_snapshot::ErrorClass::Data => ErrorClass::Data,
             },
             Self::OffsetStore(OffsetStoreError::Io { .. }) => ErrorClass::Storage,
-            Self::OffsetStore(OffsetStoreError::Fenced { .. }) => ErrorClass::Fenced,
+            Self::OffsetStore(OffsetStoreError::Fenced { .. } | OffsetStoreError::InUse { .. }) => {
+                ErrorClass::Fenced
+            }
             Self::OffsetStore(_) | Self::OffsetMember(_) => ErrorClass::Data,
             Self::PositionLost { .. } => ErrorClass::Purged,
             Self::Ddl(_)

@@ -4,16 +4,19 @@
 //! All have the label `server`, the topic prefix. Counters of the hot path are added up per batch and published once a
 //! second and at the end.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use holdfast_binlog::position::BinlogFile;
 use holdfast_history::recover::RecoveryReport;
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
+use tokio::time::Instant;
 
 use crate::batch::Batch;
 use crate::control::{Control, EngineState};
-use crate::error::ErrorClass;
+use crate::error::{Error, ErrorClass};
 use crate::format::debezium_json::Op;
 use crate::record::RecordKind;
 
@@ -70,6 +73,8 @@ metrics_table! {
     QUEUE_CAPACITY_BYTES = "holdfast_queue_capacity_bytes", Bytes, "bound on it";
     QUEUE_CAPACITY_RECORDS = "holdfast_queue_capacity_records", Count, "records that may wait for the consumer";
     OPEN_GROUPS = "holdfast_open_groups", Count, "ack groups read and not acknowledged";
+    OLDEST_OPEN_GROUP = "holdfast_oldest_open_group_age_seconds", Seconds, "how long the first ack group that is not acknowledged has been waiting, to the second; 0 when all are";
+    FRONTIER_LAG = "holdfast_frontier_lag_seconds", Seconds, "how long ago the last change was made that is acknowledged with all before it; 0 when nothing read is open";
     ACKS_DUPLICATE = "holdfast_acks_duplicate_total", Count, "acknowledgements of what was acknowledged before";
     ACKS_STALE = "holdfast_acks_stale_total", Count, "acknowledgements of what was given up by a redelivery, or never given out";
     ACKS_REJECTED = "holdfast_acks_rejected_total", Count, "ack groups that the consumer gave back, and that came again for it";
@@ -80,6 +85,12 @@ metrics_table! {
     SNAPSHOT_ROWS = "holdfast_snapshot_rows_total", Count, "rows read by snapshots";
     SNAPSHOT_TABLES = "holdfast_snapshot_tables", Count, "tables of the last snapshot, by state: total, remaining";
     SCHEMA_CHANGES = "holdfast_schema_changes_total", Count, "statements of the log that changed definitions";
+    REPLAYED_DDL = "holdfast_replayed_ddl_suppressed_total", Count, "statements of the log met again whose effect the schema history had";
+    REFRESH_RUNS = "holdfast_refresh_runs_total", Count, "refreshes of the schema history by this engine, failed ones included";
+    REFRESH_FAILURES = "holdfast_refresh_failures_total", Count, "of these, those that failed or were refused";
+    REFRESH_FILE = "holdfast_last_refresh_file_number", Count, "number of the binlog file of the offset of the last refresh that succeeded";
+    REFRESH_POSITION = "holdfast_last_refresh_position_bytes", Bytes, "position in it";
+    SUSPICIOUS = "holdfast_history_suspicious_skips", Count, "records of the schema history skipped at the last recovery although they lie before the offset; anything but 0 wants to be looked at";
     HISTORY_RECOVERED = "holdfast_history_recovered", Count, "records of the schema history read at the last recovery";
     HISTORY_APPLIED = "holdfast_history_applied", Count, "of these, records applied, by the rule that decided it";
     HISTORY_SKIPPED = "holdfast_history_skipped", Count, "of these, records beyond the offset, by the rule that decided it";
@@ -93,6 +104,10 @@ pub(crate) struct Counters {
     records: [AtomicU64; KINDS.len()],
     schema_changes: AtomicU64,
     snapshot_rows: AtomicU64,
+    replayed: AtomicU64,
+    refresh_runs: AtomicU64,
+    refresh_failures: AtomicU64,
+    last_refresh: Mutex<Option<(u64, u64)>>,
 }
 
 const KINDS: [&str; 9] = [
@@ -146,6 +161,26 @@ impl Counters {
         self.schema_changes.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(crate) fn replayed(&self, statements: u64) {
+        self.replayed.fetch_add(statements, Ordering::Relaxed);
+    }
+
+    /// Counts a refresh at a place, and hands on how it went.
+    pub(crate) fn refreshed<T>(
+        &self,
+        (file, pos): (String, u64),
+        result: Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.refresh_runs.fetch_add(1, Ordering::Relaxed);
+        if result.is_err() {
+            self.refresh_failures.fetch_add(1, Ordering::Relaxed);
+        } else if let Ok(file) = BinlogFile::parse(&file) {
+            *self.last_refresh.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some((file.number(), pos));
+        }
+        result
+    }
+
     pub(crate) fn snapshot_rows(&self, rows: u64) {
         self.snapshot_rows.fetch_add(rows, Ordering::Relaxed);
     }
@@ -162,12 +197,56 @@ pub fn describe() {
     }
 }
 
+/// How old open groups are: the ledger has no clock, so it is looked at from time to time.
+#[derive(Debug, Default)]
+pub(crate) struct Ages {
+    /// Numbers that the next group had, and when.
+    seen: VecDeque<(u64, Instant)>,
+}
+
+impl Ages {
+    /// Looks at the ledger: the number of the first open group, and the one that the next group gets.
+    fn look(&mut self, first_open: u64, next: u64, now: Instant) -> Duration {
+        const MOST: usize = 3600;
+        if self.seen.back().is_none_or(|(number, _)| *number != next) {
+            self.seen.push_back((next, now));
+        }
+        while self.seen.front().is_some_and(|(number, _)| *number <= first_open) {
+            self.seen.pop_front();
+        }
+        if self.seen.len() > MOST {
+            self.seen.remove(1);
+        }
+        match self.seen.front() {
+            Some((_, since)) if first_open < next => now.duration_since(*since),
+            Some(_) | None => Duration::ZERO,
+        }
+    }
+}
+
 /// Publishes once a second.
 pub(crate) async fn publish_forever(control: Control) {
+    let mut ages = Ages::default();
+    let server: Arc<str> = control.config().topic_prefix.as_str().into();
     loop {
+        let (first_open, next, done_sec) = control.window();
+        let age = ages.look(first_open, next, Instant::now());
+        let behind = match done_sec {
+            Some(sec) if first_open < next => {
+                crate::source::now_ns().div_euclid(1_000_000_000).saturating_sub(sec).max(0)
+            }
+            Some(_) | None => 0,
+        };
+        gauge!(OLDEST_OPEN_GROUP, "server" => Arc::clone(&server)).set(age.as_secs_f64());
+        gauge!(FRONTIER_LAG, "server" => Arc::clone(&server)).set(seconds(behind));
         publish(&control);
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "gauges are floating point numbers")]
+const fn seconds(seconds: i64) -> f64 {
+    seconds as f64
 }
 
 /// Publishes what an engine says of itself.
@@ -218,6 +297,14 @@ pub(crate) fn publish(control: &Control) {
     total(REGRESSIONS, status.offset_regressions);
     total(SNAPSHOT_ROWS, counters.snapshot_rows.load(Ordering::Relaxed));
     total(SCHEMA_CHANGES, counters.schema_changes.load(Ordering::Relaxed));
+    total(REPLAYED_DDL, counters.replayed.load(Ordering::Relaxed));
+    total(REFRESH_RUNS, counters.refresh_runs.load(Ordering::Relaxed));
+    total(REFRESH_FAILURES, counters.refresh_failures.load(Ordering::Relaxed));
+    let refreshed = *counters.last_refresh.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((file, pos)) = refreshed {
+        set(REFRESH_FILE, file as f64);
+        set(REFRESH_POSITION, pos as f64);
+    }
 }
 
 /// Bytes of the log that are still to be read.
@@ -244,6 +331,8 @@ pub(crate) fn error(server: &str, class: ErrorClass) {
 #[expect(clippy::cast_precision_loss, reason = "gauges are floating point numbers")]
 pub(crate) fn recovered(server: &str, report: &RecoveryReport) {
     gauge!(HISTORY_RECOVERED, "server" => server.to_owned()).set(report.recovered as f64);
+    let suspicious = report.suspicious().count();
+    gauge!(SUSPICIOUS, "server" => server.to_owned()).set(suspicious as f64);
     for (name, by) in [(HISTORY_APPLIED, &report.applied_by), (HISTORY_SKIPPED, &report.skipped_by)]
     {
         for (rule, records) in by {
@@ -264,6 +353,22 @@ pub(crate) fn snapshot_tables(server: &str, total: usize, remaining: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_open_group_is_as_old_as_the_first_look_after_it_was_given_out() {
+        let mut ages = Ages::default();
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut age = |first, next, second| ages.look(first, next, at(second)).as_secs();
+        assert_eq!(age(1, 1, 0), 0);
+        assert_eq!(age(1, 5, 1), 0);
+        assert_eq!(age(1, 9, 4), 3);
+        // Those of the first look are done; the others were there at the second.
+        assert_eq!(age(6, 9, 6), 2);
+        assert_eq!(age(9, 9, 9), 0);
+        assert_eq!(age(9, 10, 12), 0);
+        assert_eq!(age(9, 10, 20), 8);
+    }
 
     #[test]
     fn the_documentation_lists_every_metric() {

@@ -73,6 +73,7 @@ pub async fn set_offset(
 ) -> Result<SetReport, Error> {
     let store = open_offsets(config)?;
     let key = OffsetKey { engine: config.name.clone(), server: config.topic_prefix.clone() };
+    let _claim = store.claim(&key).await?;
     let stored = store.load(&key).await?;
     let mut conn = holdfast_snapshot::connect(&server_options(config)).await?;
     let facts = holdfast_snapshot::facts(&mut conn).await?;

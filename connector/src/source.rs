@@ -1,5 +1,6 @@
 //! Where the engine's records come from: the snapshot, then the log, over as many connections as it takes.
 
+mod failover;
 mod progress;
 #[cfg(any(test, feature = "testkit"))]
 mod scripted;
@@ -35,6 +36,7 @@ use crate::offset::{Lineage, OffsetPoint, dump_position, file_of, gtids_of, resu
 use crate::refresh::{Refresh, RefreshOptions, is_damaged};
 use crate::stores::{keep_checkpoint, recover};
 
+use failover::{check_followed, ends_before, tracker_elsewhere};
 pub(crate) use progress::LogProgress;
 use upstream::Opened;
 pub(crate) use upstream::Upstream;
@@ -62,6 +64,8 @@ pub(crate) struct Source {
     lower_case_names: bool,
     /// Whether a snapshot takes the place of what is gone from the log.
     pub(crate) fills_gap: bool,
+    /// Whether the next thing to do is that snapshot.
+    gap: bool,
     /// Where definitions were rebuilt last because a row did not fit.
     repaired_at: Option<SourceOffset>,
 }
@@ -82,6 +86,8 @@ pub(crate) struct StreamStart {
     pub(crate) ahead: Ahead,
     pub(crate) origins: Origins,
     pub(crate) lineage: Arc<Lineage>,
+    /// Whether the offset is of another log than the one that is read: only its GTIDs count.
+    pub(crate) elsewhere: bool,
 }
 
 /// Why reading ended without an error.
@@ -116,6 +122,7 @@ impl Source {
             appended: 0,
             lower_case_names: false,
             fills_gap: false,
+            gap: false,
             repaired_at: None,
         }
     }
@@ -127,6 +134,7 @@ impl Source {
                 Ok(Ended::Rewind) => self.rewind(),
                 Ok(Ended::Stopped) => break Ok(()),
                 Err(error) if self.repaired(&error).await => self.rewind(),
+                Err(error) if self.opens_gap(&error) => self.rewind(),
                 Err(error) => break Err(error),
             }
         };
@@ -175,7 +183,8 @@ impl Source {
         }
         let stored = self.stored.clone();
         let mode = self.config.snapshot.mode;
-        let snapshot = self.wants_snapshot(stored.as_ref())?;
+        let gap = std::mem::take(&mut self.gap);
+        let snapshot = gap || self.wants_snapshot(stored.as_ref())?;
         let start = if !snapshot && let Some(offset) = &stored {
             let resumed = match self.rebuild(offset).await {
                 Ok(()) => match self.resume(&mut conn, &facts, offset.clone()).await {
@@ -212,6 +221,23 @@ impl Source {
             return Ok(Ended::Stopped);
         }
         self.stream(&facts, start).await
+    }
+
+    /// Whether what comes next is gone from the log, and a snapshot takes its place: `snapshot.mode=when_needed`. The
+    /// server may say so only when it is asked for the log.
+    fn opens_gap(&mut self, error: &Error) -> bool {
+        // A gap right behind the snapshot that filled one would never end.
+        let fills =
+            self.config.snapshot.mode.reads_rows_anew() && (self.streamed || !self.fills_gap);
+        if !fills || error.class() != ErrorClass::Purged {
+            return false;
+        }
+        tracing::warn!(error = error.chain(), "a new snapshot fills the gap");
+        self.streamed = false;
+        self.fills_gap = true;
+        self.gap = true;
+        self.signals.redeliver();
+        true
     }
 
     /// Whether a snapshot comes first.
@@ -303,8 +329,11 @@ impl Source {
         options: &RefreshOptions,
     ) -> Result<(), Error> {
         let (config, history) = (Arc::clone(&self.config), Arc::clone(&self.history));
-        let refresh = Box::pin(Refresh::prepare_at(config, history, offset, options)).await?;
-        let report = refresh.apply().await?;
+        let place = (offset.file.clone(), offset.pos);
+        let report = async {
+            Box::pin(Refresh::prepare_at(config, history, offset, options)).await?.apply().await
+        };
+        let report = self.signals.counters.refreshed(place, report.await)?;
         for warning in &report.warnings {
             tracing::warn!(warning, "while the schema history was rebuilt");
         }
@@ -485,10 +514,27 @@ impl Source {
             keep_checkpoint(config, history, &offset, facts.lower_case_names()).await;
         }
         self.check_guardrail(&tables)?;
+        let mut elsewhere = self.is_elsewhere(facts, &offset);
+        if elsewhere {
+            check_followed(&self.config, facts, &offset)?;
+        } else if check_followed(&self.config, facts, &offset).is_ok() {
+            elsewhere = ends_before(conn, &offset).await?;
+        }
         check_available(&self.config, conn, facts, &offset).await?;
-        let lineage = self.lineage(facts, Some(&offset));
+        let lineage = if elsewhere {
+            let lineage = self.next_lineage(facts, &offset);
+            tracing::warn!(
+                offset = offset.to_json(),
+                server = lineage.server,
+                epoch = lineage.epoch,
+                "the offset is of another log; going on here by GTIDs"
+            );
+            lineage
+        } else {
+            self.lineage(facts, Some(&offset))
+        };
         let origins = Origins::new(Some(report.origins));
-        Ok(StreamStart { offset, tables, guard, ahead, origins, lineage })
+        Ok(StreamStart { offset, tables, guard, ahead, origins, lineage, elsewhere })
     }
 
     /// The log that we read, as far as the stored offset knows it.
@@ -499,7 +545,7 @@ impl Source {
     ) -> Arc<Lineage> {
         let ours = offset.and_then(|offset| offset.holdfast.as_ref());
         Arc::new(Lineage {
-            server: self.config.source_id.clone().unwrap_or_else(|| facts.identity().to_owned()),
+            server: self.identity(facts),
             epoch: ours.map_or(1, |ours| ours.epoch.max(1)),
             closed: ours.and_then(|ours| ours.closed.clone()),
             refresh_head: ours.and_then(|ours| ours.refresh_head.clone()),
@@ -515,12 +561,16 @@ impl Source {
         let track_gtids = self.tracks_gtids(facts);
         self.lower_case_names = facts.lower_case_names();
         let (mut assembler, mut offset) = self.assembler(facts, start)?;
+        let mut facts = facts.clone();
+        let mut again = false;
         self.committer.ledger.lock().start_at(assembler.offset());
         let mut failures = 0_u32;
         loop {
             let before = assembler.offset();
             self.held = false;
-            let result = self.connection(facts, &offset, &mut assembler, track_gtids).await;
+            let result =
+                self.connection(&mut facts, &mut offset, &mut assembler, track_gtids, again).await;
+            again = true;
             if let Ok(Ended::Rewind) = result {
                 return Ok(Ended::Rewind);
             }
@@ -562,7 +612,12 @@ impl Source {
             self.signals.reconnects();
             // From where the stream is, not from what is committed: what was delivered stays delivered.
             offset = assembler.offset().to_source_offset();
-            assembler.reconnect(tracker_at(&offset, facts, track_gtids)?);
+            let tracker = match offset.file.as_str() {
+                // The other log's place was not reached yet.
+                "" => tracker_elsewhere(&offset, &facts)?,
+                _ => tracker_at(&offset, &facts, track_gtids)?,
+            };
+            assembler.reconnect(tracker);
         }
     }
 
@@ -573,13 +628,18 @@ impl Source {
         start: StreamStart,
     ) -> Result<(Assembler, SourceOffset), Error> {
         let track_gtids = self.tracks_gtids(facts);
-        let StreamStart { offset, tables, guard, ahead, origins, lineage } = start;
-        let tracker = tracker_at(&offset, facts, track_gtids)?;
+        let StreamStart { offset, tables, guard, ahead, origins, lineage, elsewhere } = start;
+        let tracker = if elsewhere {
+            tracker_elsewhere(&offset, facts)?
+        } else {
+            tracker_at(&offset, facts, track_gtids)?
+        };
+        let birth = offset.holdfast.as_ref().and_then(|ours| ours.birth);
         let frontier = OffsetPoint {
             restart: tracker.restart_point().clone(),
             ts_sec: offset.ts_sec,
             server_id: offset.server_id.and_then(|id| u32::try_from(id).ok()).unwrap_or_default(),
-            birth: offset.holdfast.as_ref().and_then(|ours| ours.birth),
+            birth: birth.filter(|_| !elsewhere),
             snapshot: None,
             progress: None,
             held: offset.holdfast.as_ref().and_then(|ours| ours.held.as_deref()).map(Into::into),
@@ -599,6 +659,7 @@ impl Source {
             held,
             track_gtids,
         });
+        let offset = if elsewhere { assembler.offset().to_source_offset() } else { offset };
         Ok((assembler, offset))
     }
 
@@ -610,19 +671,20 @@ impl Source {
         }
     }
 
-    /// Reads the log over one connection.
+    /// Reads the log over one connection; `again` after another one.
     async fn connection(
         &mut self,
-        facts: &ServerFacts,
-        offset: &SourceOffset,
+        facts: &mut ServerFacts,
+        offset: &mut SourceOffset,
         assembler: &mut Assembler,
         track_gtids: bool,
+        again: bool,
     ) -> Result<Ended, Error> {
         if let Some(ended) = self.hold().await {
             return Ok(ended);
         }
         let Opened { mut dump, checksum, by_position } =
-            self.open_dump(facts, offset, assembler, track_gtids).await?;
+            self.open_dump(facts, offset, assembler, track_gtids, again).await?;
         let options = StreamOptions { checksum: Some(checksum), ..StreamOptions::default() };
         let mut stream = EventStream::new(offset.file.clone(), options);
         let mut payload = PayloadReader::default();
@@ -637,6 +699,7 @@ impl Source {
             timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             timer
         });
+        let mut beaten = false;
         loop {
             let wanted = signals.wanted();
             if wanted.stop || wanted.rewinds != self.rewinds {
@@ -658,6 +721,12 @@ impl Source {
                 if let Some(ended) = self.flush(assembler).await {
                     return Ok(ended);
                 }
+                // Between two heartbeats there is time for events, however long giving one out has taken.
+                if std::mem::take(&mut beaten)
+                    && let Some(timer) = &mut heartbeat
+                {
+                    timer.reset();
+                }
                 // Cancel-safe: a dropped `next_event` keeps its bytes, the other branches hold no state.
                 tokio::select! {
                     biased;
@@ -665,6 +734,7 @@ impl Source {
                     Some(_) = beat.join_next() => continue,
                     () = tick(&mut heartbeat) => {
                         assembler.heartbeat(self.now_ns())?;
+                        beaten = true;
                         if let Some(query) = &self.config.events.heartbeat_query
                             && beat.is_empty()
                         {
@@ -695,8 +765,9 @@ impl Source {
                 let logged = i64::from(event.header.timestamp);
                 last_event = LastEvent::Logged(logged * 1_000_000_000);
             }
-            if by_position && let EventData::FormatDescription(_) = &event.data {
-                check_birth(offset, event.file, event.header.timestamp)?;
+            if let EventData::FormatDescription(_) = &event.data {
+                let file = (event.file, event.header.timestamp);
+                self.check_birth(facts, offset, file, by_position, assembler)?;
             }
             if let EventData::TransactionPayload(transaction) = &event.data {
                 payload.open(&event, transaction)?;
@@ -737,6 +808,7 @@ impl Source {
             }
             assembler.apply_ddl(*pending, self.now_ns())?;
             self.signals.counters.schema_change();
+            self.signals.counters.replayed(assembler.take_replayed());
         }
         while let Some(batch) = assembler.take_ready() {
             self.signals.reached(assembler.offset(), LastEvent::Unknown, 0);
@@ -911,22 +983,6 @@ pub(crate) fn client_options(config: &Config) -> ClientOptions {
     options
 }
 
-/// Behind one address there may be another server after a while: its log is another one, and where to go on there is
-/// decided at a start, not in passing.
-fn check_same_server(facts: &ServerFacts, uuid: Option<&str>) -> Result<(), Error> {
-    match (facts.variable("server_uuid"), uuid) {
-        (Some(known), Some(found)) if !known.eq_ignore_ascii_case(found) => {
-            Err(Error::PositionLost {
-                what: "another server answers at the same address".to_owned(),
-                detail: format!(
-                    "it was {known} and is {found} now; start again, so that the stored offset is checked against its log"
-                ),
-            })
-        }
-        (_, _) => Ok(()),
-    }
-}
-
 /// `heartbeat.action.query`, on a connection of its own. A failure is logged: the next heartbeat tries again.
 async fn heartbeat_query(options: ServerOptions, query: String) {
     let result = async {
@@ -974,20 +1030,6 @@ fn tracker_at(
     let gtids = if track_gtids { gtids_of(offset, mariadb)? } else { None };
     let tracker = TxnTracker::new(offset.file.as_str().into(), offset.pos, gtids);
     Ok(tracker.resuming(resume_of(offset)?))
-}
-
-/// A file that was made at another time is another log, even under the same name.
-fn check_birth(offset: &SourceOffset, file: &str, made: u32) -> Result<(), Error> {
-    match offset.holdfast.as_ref().and_then(|ours| ours.birth) {
-        Some(birth) if birth != made && offset.file == file => Err(Error::PositionLost {
-            what: "the binary logs were reset since the offset was stored".to_owned(),
-            detail: format!(
-                "{file} was made at {made} (seconds since 1970), the offset is of a file of that name made at {birth}; \
-                 take a new snapshot, or set the offset anew"
-            ),
-        }),
-        Some(_) | None => Ok(()),
-    }
 }
 
 /// Nanoseconds since the epoch.

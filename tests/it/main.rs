@@ -7,6 +7,7 @@ mod damage;
 mod data;
 mod decode;
 mod embedding;
+mod engine_cases;
 mod errors;
 mod experiment;
 mod goldens;

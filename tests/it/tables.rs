@@ -182,6 +182,36 @@ fn a_table_that_cannot_hold_a_history_or_an_offset_is_refused_with_what_to_do() 
 }
 
 #[test]
+fn an_offset_that_another_engine_stored_meanwhile_fences() {
+    for options in [Options::mysql(), Options::mariadb()] {
+        let server = shared(&options).unwrap();
+        make_database(&server);
+        let table = location(&server, None);
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
+            let (first, second) =
+                (TableOffsetStore::new(table.clone()), TableOffsetStore::new(table.clone()));
+            let key = OffsetKey { engine: "one".to_owned(), server: "s".to_owned() };
+            let other = OffsetKey { engine: "two".to_owned(), server: "s".to_owned() };
+            first.store(&key, &offsets::offset(1)).await.unwrap();
+            assert_eq!(second.load(&key).await.unwrap(), Some(offsets::offset(1)));
+            second.store(&other, &offsets::offset(7)).await.unwrap();
+            first.store(&key, &offsets::offset(2)).await.unwrap();
+            for _ in 0..2 {
+                let error = second.store(&key, &offsets::offset(3)).await.unwrap_err();
+                assert!(matches!(error, OffsetStoreError::Fenced { .. }), "{error}");
+            }
+            second.store(&other, &offsets::offset(8)).await.unwrap();
+            assert_eq!(first.load(&key).await.unwrap(), Some(offsets::offset(2)));
+            // Whoever loads takes over, and it is the other that stops.
+            assert_eq!(second.load(&key).await.unwrap(), Some(offsets::offset(2)));
+            second.store(&key, &offsets::offset(4)).await.unwrap();
+            let error = first.store(&key, &offsets::offset(5)).await.unwrap_err();
+            assert!(matches!(error, OffsetStoreError::Fenced { .. }), "{error}");
+        });
+    }
+}
+
+#[test]
 fn an_engine_keeps_offset_and_history_in_tables_and_stops_when_it_is_fenced() {
     for options in [Options::mysql(), Options::mariadb()] {
         let server = shared(&options).unwrap();

@@ -19,7 +19,8 @@ use holdfast_binlog::event::mariadb::{AlterPhase, MariaDbGtidEvent};
 use holdfast_binlog::event::table_map::{Dialect, TableMap};
 use holdfast_binlog::event::{Event, EventData, EventType, GtidEvent};
 use holdfast_binlog::row::Row;
-use holdfast_binlog::txn::{Opened, RestartPoint, TransactionGtid, TxnTracker};
+use holdfast_binlog::txn::{Gtids, Opened, RestartPoint, TransactionGtid, TxnTracker};
+use holdfast_binlog::{GtidPos, GtidSet};
 use holdfast_history::cross_check;
 use holdfast_history::offset::SnapshotKind;
 use holdfast_history::recover::ReplayGuard;
@@ -123,6 +124,8 @@ pub(crate) struct Assembler {
     ignore_statement: bool,
     /// Whether the announced or open unit is done already: it is passed over.
     passing: bool,
+    /// Statements met again, since they were last asked for.
+    replayed: u64,
     thread: Option<u64>,
     query: Option<String>,
     gtid_text: String,
@@ -173,6 +176,7 @@ impl Assembler {
             filtered: false,
             ignore_statement: false,
             passing: false,
+            replayed: 0,
             thread: None,
             query: None,
             gtid_text: String::new(),
@@ -245,7 +249,9 @@ impl Assembler {
                 // The first of two logged halves changes nothing yet, and a failed one never does.
                 self.ignore_statement =
                     matches!(gtid.alter, Some(AlterPhase::Start | AlterPhase::Rollback(_)));
-                if !gtid.is_standalone() {
+                if gtid.is_standalone() {
+                    self.tracker.standalone();
+                } else {
                     let prepared = gtid.flags & MariaDbGtidEvent::XA_PREPARED != 0;
                     self.begin(event, None, !prepared)?;
                     if let Some(xid) = gtid.xid.filter(|_| prepared) {
@@ -289,6 +295,17 @@ impl Assembler {
             EventData::FormatDescription(_) => {
                 self.birth = Some((Arc::clone(self.tracker.file()), event.header.timestamp));
             }
+            // A start by position does not know what is executed; a new file does.
+            EventData::PreviousGtids(set) if self.wants_gtids(event) => {
+                if let Ok(set) = GtidSet::decode(set) {
+                    self.tracker.learn(Gtids::MySql(set));
+                }
+            }
+            EventData::MariaDbGtidList(list) if self.wants_gtids(event) => {
+                let mut position = GtidPos::new();
+                list.entries().for_each(|gtid| position.advance(gtid));
+                self.tracker.learn(Gtids::MariaDb(position));
+            }
             EventData::Stop
             | EventData::PreviousGtids(_)
             | EventData::TransactionPayload(_)
@@ -303,6 +320,14 @@ impl Assembler {
             self.tracker.event_done(event.end);
         }
         Ok(Step::Done)
+    }
+
+    /// Whether what is executed is to be known and is not, at the start of a file.
+    fn wants_gtids(&self, event: &Event<'_>) -> bool {
+        self.track_gtids
+            && self.tracker.executed().is_none()
+            && !self.xa.is_replaying()
+            && !event.header.is_artificial()
     }
 
     /// What a GTID event says of the rows that follow: their time, and whether they count.
@@ -558,7 +583,8 @@ impl Assembler {
 
     /// A sign of life: a group of one part whose offset is the stream's position.
     pub(crate) fn heartbeat(&mut self, now_ns: i64) -> Result<(), Error> {
-        if self.xa.is_open() || self.xa.is_replaying() {
+        let is_placed = !self.tracker.restart_point().unit.file.is_empty();
+        if self.xa.is_open() || self.xa.is_replaying() || !is_placed {
             return Ok(());
         }
         let position = self.tracker.restart_point().unit.position;
@@ -629,6 +655,28 @@ impl Assembler {
         self.filtered = false;
         self.ignore_statement = false;
         self.passing = false;
+    }
+
+    /// How many statements were met again whose effect the schema history has, since it was last asked.
+    pub(crate) const fn take_replayed(&mut self) -> u64 {
+        std::mem::replace(&mut self.replayed, 0)
+    }
+
+    /// The log goes on as another one, in `file` where that is known.
+    pub(crate) fn change_log(
+        &mut self,
+        lineage: Arc<Lineage>,
+        tracker: TxnTracker,
+        file: Option<&str>,
+    ) {
+        self.lineage_name = lineage.name();
+        self.lineage = lineage;
+        self.birth = None;
+        self.batch.change_log(Arc::clone(&self.lineage_name));
+        self.reconnect(tracker);
+        if let Some(file) = file {
+            self.tracker.rotate(file.into(), 4);
+        }
     }
 
     /// Batches get so many records at most, from the next group on.

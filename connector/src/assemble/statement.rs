@@ -157,6 +157,7 @@ impl Assembler {
                 binlog_position = event.position,
                 "statement met again: the schema history already has its effect"
             );
+            self.replayed += 1;
             Vec::new()
         } else {
             let applied = ddl::apply_statement(sql, &context, &mut tables)

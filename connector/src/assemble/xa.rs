@@ -309,11 +309,17 @@ impl Assembler {
             return self.unknown_xa(event);
         };
         let unit = self.xa.held.get(index).and_then(|unit| unit.records.as_ref());
-        let Some(groups) = unit.map(HeldRecords::groups) else { return self.unknown_xa(event) };
+        let Some(rows) = unit.map(|records| records.rows().to_vec()) else {
+            return self.unknown_xa(event);
+        };
         if !self.tracker.is_open() {
             self.begin(event, None, false)?;
         }
-        for group in 0..groups {
+        for (group, rows) in rows.into_iter().enumerate() {
+            // Rows that gave no record count as well: another run may filter otherwise.
+            while self.tracker.rows_done().saturating_add(1) < rows {
+                self.tracker.row_done();
+            }
             let skips = self.tracker.skips_row();
             self.tracker.row_done();
             if !skips {

@@ -141,7 +141,7 @@ impl Source {
             tables = tables.iter().count(),
             "snapshot began"
         );
-        let lineage = self.lineage(facts, None);
+        let lineage = self.snapshot_lineage(facts);
         let run = self.begin_run(
             facts,
             position,
@@ -165,7 +165,7 @@ impl Source {
         let offset = run.complete.to_source_offset();
         let (guard, origins) = (ReplayGuard::default(), Origins::new(None));
         let ahead = Ahead::default();
-        Ok((run, StreamStart { offset, tables, guard, ahead, origins, lineage }, events))
+        Ok((run, StreamStart { offset, tables, guard, ahead, origins, lineage, elsewhere: false }, events))
     }
 
     /// Whether an interrupted snapshot can go on: its position is still there, and so are its definitions.
@@ -267,7 +267,7 @@ impl Source {
         let run = self.begin_run(facts, &position, &lineage, progress)?;
         let offset = run.complete.to_source_offset();
         let origins = Origins::new(Some(report.origins));
-        Ok(Ok((run, StreamStart { offset, tables, guard, ahead, origins, lineage }, events)))
+        Ok(Ok((run, StreamStart { offset, tables, guard, ahead, origins, lineage, elsewhere: false }, events)))
     }
 
     /// `snapshot.tables.order.by.row.count`.

@@ -8,7 +8,7 @@ use holdfast_history::offset::SourceOffset;
 use serde_json::{Map, Value};
 
 use super::java_map::{self, JAVA_STREAM, JavaMapError};
-use super::{OffsetKey, file};
+use super::{Claim, OffsetKey, OffsetStoreError, file};
 
 /// What [`import_debezium`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +80,9 @@ pub enum TakeOverError {
         /// What is wrong.
         reason: String,
     },
+    /// An engine that runs has the file.
+    #[error(transparent)]
+    InUse(#[from] OffsetStoreError),
     /// The file is beyond any size that an offset file has.
     #[error("{path} has {bytes} bytes, which is no offset file")]
     TooLarge {
@@ -101,6 +104,7 @@ pub enum TakeOverError {
 pub fn import_debezium(path: &Path, key: &OffsetKey) -> Result<Imported, TakeOverError> {
     let name = path.display().to_string();
     let bytes = read_file(path)?;
+    let _claim = Claim::file(path, &key.to_json())?;
     if !bytes.starts_with(&JAVA_STREAM) {
         let ours = serde_json::from_slice::<Value>(&bytes)
             .is_ok_and(|document| document.get("holdfast_offsets").is_some());

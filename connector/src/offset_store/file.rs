@@ -17,7 +17,7 @@ use holdfast_history::offset::SourceOffset;
 use serde_json::{Map, Value};
 
 use super::java_map::JAVA_STREAM;
-use super::{OffsetKey, OffsetStore, OffsetStoreError};
+use super::{Claim, OffsetKey, OffsetStore, OffsetStoreError};
 
 /// The version of the document this code writes and reads.
 const VERSION: u64 = 1;
@@ -125,7 +125,7 @@ pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
     File::open(folder_of(path))?.sync_all()
 }
 
-fn folder_of(path: &Path) -> &Path {
+pub(super) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         Some(_) | None => Path::new("."),
@@ -147,6 +147,10 @@ impl OffsetStore for FileOffsetStore {
 
     async fn store(&self, key: &OffsetKey, offset: &SourceOffset) -> Result<(), OffsetStoreError> {
         self.write(key, offset)
+    }
+
+    async fn claim(&self, key: &OffsetKey) -> Result<Claim, OffsetStoreError> {
+        Claim::file(&self.path, &key.to_json())
     }
 
     fn location(&self) -> String {

@@ -1,5 +1,6 @@
 //! Where the committed offset is kept.
 
+mod claim;
 #[cfg(any(test, feature = "testkit"))]
 pub mod conformance;
 mod debezium;
@@ -8,6 +9,7 @@ mod java_map;
 mod memory;
 mod opendal;
 
+pub use claim::Claim;
 pub use debezium::{Imported, TakeOverError, export_debezium, import_debezium};
 pub use file::FileOffsetStore;
 pub use java_map::JavaMapError;
@@ -56,6 +58,16 @@ pub trait OffsetStore: Send + Sync {
     /// [`OffsetStoreError`] when it could not be made durable.
     async fn store(&self, key: &OffsetKey, offset: &SourceOffset) -> Result<(), OffsetStoreError>;
 
+    /// Makes the offset of `key` ours for as long as the claim is held, where another process could store it
+    /// unnoticed. A store that notices when it stores has nothing to claim, which is the default.
+    ///
+    /// # Errors
+    ///
+    /// [`OffsetStoreError::InUse`] when somebody else holds it; [`OffsetStoreError::Io`].
+    async fn claim(&self, _key: &OffsetKey) -> Result<Claim, OffsetStoreError> {
+        Ok(Claim::none())
+    }
+
     /// Where it is, for messages: a path, a URL, a table.
     fn location(&self) -> String;
 }
@@ -84,6 +96,17 @@ pub enum OffsetStoreError {
         location: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// An engine at work, or a command that sets the offset, has it.
+    #[error(
+        "the offsets in {location} are in use: an engine that runs holds {lock}; stop it first, or give this one a file of its \
+         own in offset.storage.file.filename"
+    )]
+    InUse {
+        /// Where.
+        location: String,
+        /// What is held.
+        lock: String,
     },
     /// Another engine stored an offset under the same key since this one did.
     #[error(

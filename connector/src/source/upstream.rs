@@ -6,7 +6,7 @@ use holdfast_binlog::event::{ChecksumAlgorithm, RawEvent};
 use holdfast_history::offset::SourceOffset;
 use holdfast_snapshot::ServerFacts;
 
-use super::{Source, check_same_server, client_options, held_of, now_ns, server_options};
+use super::{Source, client_options, held_of, now_ns, server_options};
 use crate::assemble::{Assembler, HeldRef};
 use crate::error::Error;
 use crate::offset::dump_position;
@@ -72,40 +72,37 @@ pub(super) struct Opened {
 }
 
 impl Source {
-    /// Begins to read the log at `offset`, on a connection of its own.
+    /// Begins to read the log at `offset`, on a connection of its own; `again` after another one, when another server may
+    /// answer.
     pub(super) async fn open_dump(
         &self,
-        facts: &ServerFacts,
-        offset: &SourceOffset,
+        facts: &mut ServerFacts,
+        offset: &mut SourceOffset,
         assembler: &mut Assembler,
         track_gtids: bool,
+        again: bool,
     ) -> Result<Opened, Error> {
-        let mut catch_up = |start: &DumpStart| -> Result<bool, Error> {
-            let by_position = matches!(start, DumpStart::Position(_));
-            if by_position && let Some(first) = HeldRef::first(&held_of(offset)?) {
-                assembler.catch_up_from(first, dump_position(offset));
-            }
-            Ok(by_position)
-        };
         match &self.upstream {
             Upstream::Server => {
                 let client = BinlogClient::connect(&client_options(&self.config))
                     .await
                     .map_err(|error| self.dump_failed(error))?;
-                check_same_server(facts, client.server().server_uuid.as_deref())?;
+                if again {
+                    self.meet(facts, client.server(), offset, assembler).await?;
+                }
                 let checksum = match client.server().checksum {
                     true => ChecksumAlgorithm::Crc32,
                     false => ChecksumAlgorithm::None,
                 };
                 let start = self.dump_start(facts, offset, track_gtids).await?;
-                let by_position = catch_up(&start)?;
+                let by_position = catch_up(&start, offset, assembler)?;
                 let dump = client.dump(start).await.map_err(|error| self.dump_failed(error))?;
                 Ok(Opened { dump: Dump::Server(dump), checksum, by_position })
             }
             #[cfg(any(test, feature = "testkit"))]
             Upstream::Scripted(server) => {
                 let start = self.dump_start(facts, offset, track_gtids).await?;
-                let by_position = catch_up(&start)?;
+                let by_position = catch_up(&start, offset, assembler)?;
                 let dump = Dump::Scripted(server.dump(&start)?);
                 Ok(Opened { dump, checksum: server.checksum(), by_position })
             }
@@ -132,4 +129,17 @@ impl Source {
             Upstream::Scripted(_) => i64::from(ScriptedServer::NOW) * 1_000_000_000,
         }
     }
+}
+
+/// Whether a dump begins at a position. Prepared transactions before it are read again then.
+fn catch_up(
+    start: &DumpStart,
+    offset: &SourceOffset,
+    assembler: &mut Assembler,
+) -> Result<bool, Error> {
+    let by_position = matches!(start, DumpStart::Position(_));
+    if by_position && let Some(first) = HeldRef::first(&held_of(offset)?) {
+        assembler.catch_up_from(first, dump_position(offset));
+    }
+    Ok(by_position)
 }

@@ -12,8 +12,9 @@ use holdfast_history::{Ahead, Tables};
 use holdfast_snapshot::ServerFacts;
 use tokio::sync::mpsc;
 
+use super::failover::made_anew;
 use super::progress::LogProgress;
-use super::{Source, StreamStart, check_birth, client_options, held_of, now_ns, server_options};
+use super::{Source, StreamStart, client_options, held_of, now_ns, server_options};
 use crate::assemble::{Assembler, HeldRef, LogScan, Origins, Step, Verification};
 use crate::committer::Committer;
 use crate::config::Config;
@@ -76,6 +77,7 @@ pub(crate) async fn scan(
         ahead: Ahead::default(),
         origins: Origins::new(None),
         lineage,
+        elsewhere: false,
     };
     let (mut assembler, offset) = source.assembler(facts, start)?;
     assembler.scan_only(LogScan::until(until));
@@ -131,8 +133,11 @@ async fn follow(
     let mut payload = PayloadReader::default();
     while let Some(bytes) = dump.next_event().await? {
         let event = stream.decode(bytes)?;
-        if by_position && let EventData::FormatDescription(_) = &event.data {
-            check_birth(offset, event.file, event.header.timestamp)?;
+        if by_position
+            && let EventData::FormatDescription(_) = &event.data
+            && let Some(error) = made_anew(offset, event.file, event.header.timestamp)
+        {
+            return Err(error);
         }
         if let EventData::TransactionPayload(transaction) = &event.data {
             payload.open(&event, transaction)?;

@@ -1,5 +1,6 @@
 //! Offsets in a table.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use async_trait::async_trait;
@@ -28,6 +29,30 @@ struct State {
     link: Link,
     /// What the table takes; `None` before the first offset is stored.
     column: Option<TextColumn>,
+    /// Our offsets as they were last loaded or stored, by key; `None` for a key that had none.
+    ours: BTreeMap<OffsetKey, Option<Value>>,
+    /// What was to be stored under a key when the answer did not come: it may be there.
+    pending: BTreeMap<OffsetKey, Value>,
+}
+
+/// Why an offset was not stored.
+#[derive(Debug)]
+enum Refusal {
+    Failed(Failure),
+    /// Another engine stored one under this key.
+    Fenced,
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<mysql_async::Error> for Refusal {
+    fn from(error: mysql_async::Error) -> Self {
+        Self::Failed(error.into())
+    }
 }
 
 /// A row: its id, key and value.
@@ -38,7 +63,8 @@ impl TableOffsetStore {
     #[must_use]
     pub fn new(location: TableLocation) -> Self {
         let link = Link::new(location.clone());
-        Self { location, state: Mutex::new(State { link, column: None }) }
+        let state = State { link, column: None, ours: BTreeMap::new(), pending: BTreeMap::new() };
+        Self { location, state: Mutex::new(state) }
     }
 
     async fn store_once(
@@ -46,8 +72,8 @@ impl TableOffsetStore {
         state: &mut State,
         key: &OffsetKey,
         offset: &SourceOffset,
-    ) -> Result<(), Failure> {
-        let State { link, column } = state;
+    ) -> Result<(), Refusal> {
+        let State { link, column, ours, pending } = state;
         let conn = link.ready().await.map_err(Failure::Final)?;
         let column = match column {
             Some(column) => *column,
@@ -57,11 +83,23 @@ impl TableOffsetStore {
             }
         };
         let table = self.location.quoted_table();
-        let value = fit(offset.to_json(), column);
+        let json = offset.to_json();
+        let new = value_of(Some(&json));
+        let value = fit(json, column);
         conn.query_drop("START TRANSACTION").await?;
         let rows: Vec<Row> = select(conn, &table, "FOR UPDATE").await?;
         let mut ids = rows.into_iter().filter(|(_, found, _)| is_key(found.as_deref(), key)).rev();
-        match ids.next() {
+        let last = ids.next();
+        let found = value_of(last.as_ref().and_then(|(_, _, value)| value.as_deref()));
+        // Whoever only looks first, and has not loaded, takes what is there.
+        let before = ours.entry(key.clone()).or_insert_with(|| found.clone());
+        if *before != found && (found.is_none() || found.as_ref() != pending.get(key)) {
+            return Err(Refusal::Fenced);
+        }
+        if let Some(new) = &new {
+            pending.insert(key.clone(), new.clone());
+        }
+        match last {
             Some((id, ..)) => {
                 let update = format!(
                     "UPDATE {table} SET offset_val = ?, record_insert_ts = GREATEST(record_insert_ts, CURRENT_TIMESTAMP) \
@@ -82,6 +120,8 @@ impl TableOffsetStore {
             conn.exec_drop(format!("DELETE FROM {table} WHERE id = ?"), (id,)).await?;
         }
         conn.query_drop("COMMIT").await?;
+        ours.insert(key.clone(), new);
+        pending.remove(key);
         Ok(())
     }
 
@@ -96,6 +136,11 @@ async fn select(conn: &mut Conn, table: &str, lock: &str) -> Result<Vec<Row>, my
         "SELECT id, offset_key, offset_val FROM {table} ORDER BY record_insert_ts, record_insert_seq {lock}"
     );
     conn.query(query).await
+}
+
+/// An offset's JSON, however it is written; `None` where there is none. Text that is no JSON stands for itself.
+fn value_of(text: Option<&str>) -> Option<Value> {
+    text.map(|text| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)))
 }
 
 /// Whether a key is ours, however its JSON is written.
@@ -140,12 +185,19 @@ impl OffsetStore for TableOffsetStore {
         let conn = state.link.ready().await.map_err(|error| self.io("read", error))?;
         let rows = match select(conn, &self.location.quoted_table(), "").await {
             Ok(rows) => rows,
-            Err(error) if is_no_table(&error) => return Ok(None),
+            Err(error) if is_no_table(&error) => {
+                state.ours.insert(key.clone(), None);
+                return Ok(None);
+            }
             Err(error) => return Err(self.io("read", Failure::from(error).into_io())),
         };
         let found = rows.into_iter().rev().find(|(_, found, _)| is_key(found.as_deref(), key));
         // Debezium writes NULL for an offset that was taken back.
-        let Some((id, _, Some(value))) = found else { return Ok(None) };
+        let Some((id, _, Some(value))) = found else {
+            state.ours.insert(key.clone(), None);
+            return Ok(None);
+        };
+        state.ours.insert(key.clone(), value_of(Some(&value)));
         SourceOffset::from_json(&value).map(Some).map_err(|error| OffsetStoreError::Damaged {
             location: format!("{}, id {id}", self.location()),
             reason: error.to_string(),
@@ -159,11 +211,16 @@ impl OffsetStore for TableOffsetStore {
             // A second try of a store that had happened writes the same again.
             match self.store_once(&mut state, key, offset).await {
                 Ok(()) => return Ok(()),
-                Err(Failure::Final(error)) => {
+                Err(Refusal::Fenced) => {
+                    state.link.abandon();
+                    let (location, key) = (self.location(), key.to_json());
+                    return Err(OffsetStoreError::Fenced { location, key });
+                }
+                Err(Refusal::Failed(Failure::Final(error))) => {
                     state.link.abandon();
                     return Err(self.io("write", explain(error, &self.location)));
                 }
-                Err(Failure::Passing(error)) => {
+                Err(Refusal::Failed(Failure::Passing(error))) => {
                     state.link.abandon();
                     attempt += 1;
                     tracing::warn!(store = %self.location, %error, attempt, "storing the offset failed");

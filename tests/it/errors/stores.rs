@@ -121,6 +121,40 @@ fn a_history_that_another_process_writes_is_refused() {
 }
 
 #[test]
+fn an_offset_that_another_process_has_is_refused() {
+    let server = shared(&Options::mysql()).unwrap();
+    let mut stage = Stage::stored(&server, "err_claimed");
+    let mut first = stage.start("first");
+    stage.insert(2);
+    wait_for_row(&mut first, 2);
+    let before = stage.file("offsets.dat.lock");
+    let lock = before.display().to_string();
+    // A history of its own does not help: the offset is one.
+    let history = stage.file("other-history.jsonl");
+    fs::copy(stage.file("history.jsonl"), &history).unwrap();
+    stage.set("schema.history.internal.file.filename", history.display().to_string());
+    let second = stage.fails(6, &["offsets.dat are in use", &lock, "stop it first"]);
+    assert!(second.records().is_empty());
+    let config = stage.file("failing.properties").display().to_string();
+    let pos = stage.offset("pos").to_string();
+    let file = stage.offset("file");
+    let set =
+        ["offset", "set", "--file", file.as_text().unwrap(), "--pos", &pos, "--config", &config];
+    for arguments in [&set[..], &["offset", "import", "--config", &config]] {
+        let (code, log) = holdfast(arguments);
+        judge(code, &log, 6, &["offsets.dat are in use", &lock]);
+    }
+    // The kernel takes the lock of a process that is killed.
+    stage.insert(3);
+    wait_for_row(&mut first, 3);
+    first.kill().unwrap();
+    let mut third = stage.start("third");
+    stage.insert(4);
+    wait_for_row(&mut third, 4);
+    third.stop().unwrap();
+}
+
+#[test]
 fn stores_that_cannot_be_written_are_named_before_any_record() {
     let server = shared(&Options::mysql()).unwrap();
     let mut stage = Stage::new(&server, "err_paths");

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use holdfast_connector::config::StoreKind;
 use holdfast_connector::offset_store::{
-    OffsetKey, TakeOverError, export_debezium, import_debezium, open_offsets,
+    OffsetKey, OffsetStoreError, TakeOverError, export_debezium, import_debezium, open_offsets,
 };
 use holdfast_connector::set_offset::{NewOffset, SetOptions, set_offset};
 use holdfast_connector::{Config, Error};
 use holdfast_history::offset::SourceOffset;
 
-use crate::exit::{DATA, Failure, REFUSED, STORAGE, USAGE};
+use crate::exit::{DATA, FENCED, Failure, REFUSED, STORAGE, USAGE};
 use crate::{ConfigArguments, settings};
 
 /// `holdfast offset show`.
@@ -174,6 +174,8 @@ impl From<TakeOverError> for Failure {
             | TakeOverError::Exists { .. }
             | TakeOverError::NoSuchKey { .. } => REFUSED,
             TakeOverError::Io { .. } => STORAGE,
+            TakeOverError::InUse(OffsetStoreError::InUse { .. }) => FENCED,
+            TakeOverError::InUse(_) => STORAGE,
             TakeOverError::NotAMap { .. }
             | TakeOverError::NotAnOffset { .. }
             | TakeOverError::TooLarge { .. }
