@@ -478,7 +478,9 @@ impl TxnTracker {
             }
             State::Closed | State::Open => false,
         };
-        if self.resume.as_ref().is_some_and(begun) {
+        // Counted rows are those of a statement that brings rows: MariaDB's XA COMMIT.
+        let counts_events = |resume: &&Resume| matches!(resume.done, Done::Events { .. });
+        if self.resume.as_ref().filter(counts_events).is_some_and(begun) {
             self.resume = None;
         }
     }

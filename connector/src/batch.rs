@@ -555,15 +555,14 @@ impl BatchBuilder {
     pub(crate) fn take_all(&mut self) -> HeldRecords {
         self.open_parts = 0;
         self.open_bytes = 0;
-        let groups = std::mem::take(&mut self.groups);
-        let rows: Vec<u64> = groups.groups.iter().map(|group| group.rows).collect();
+        let groups = std::mem::take(&mut self.groups).len();
         let mut entries = std::mem::take(&mut self.entries);
-        entries.retain(|entry| entry.group() < rows.len());
+        entries.retain(|entry| entry.group() < groups);
         HeldRecords {
             bytes: std::mem::replace(&mut self.bytes, self.buffers.take()),
             entries,
             shared: std::mem::take(&mut self.shared),
-            rows,
+            groups,
         }
     }
 
@@ -584,6 +583,11 @@ impl BatchBuilder {
             self.groups.push(1, offset_after);
         }
         self.open_bytes = self.bytes.len();
+    }
+
+    /// Number of complete groups.
+    pub(crate) const fn group_count(&self) -> usize {
+        self.groups.len()
     }
 
     /// Appends one group of records that were taken out.
@@ -671,14 +675,13 @@ pub(crate) struct HeldRecords {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
     shared: Shared,
-    /// Rows of the unit that are done with each group, those that gave no record included.
-    rows: Vec<u64>,
+    groups: usize,
 }
 
 impl HeldRecords {
-    /// For each group, the rows of the unit that are done with it.
-    pub(crate) fn rows(&self) -> &[u64] {
-        &self.rows
+    /// Number of groups.
+    pub(crate) const fn groups(&self) -> usize {
+        self.groups
     }
 
     /// The entries of a group.

@@ -103,7 +103,7 @@ impl Committer {
         }
         let offset = offset.to_source_offset();
         if let Some(stored) = &written.offset {
-            if same_place(stored, &offset) {
+            if same_place(stored, &offset, self.mariadb) {
                 written.version = version;
                 return Ok(());
             }
@@ -166,10 +166,19 @@ pub(crate) async fn commit_forever(
 }
 
 /// Whether both begin a restart at the same place: what differs says only when the last event came, and from whom.
-fn same_place(stored: &SourceOffset, new: &SourceOffset) -> bool {
+fn same_place(stored: &SourceOffset, new: &SourceOffset, mariadb: bool) -> bool {
     let mut new = new.clone();
     new.ts_sec = stored.ts_sec;
     new.server_id = stored.server_id;
+    if stored.holdfast.is_none() {
+        // Debezium wrote it. Its counts of the open unit hold until the unit has come, and ours are not known before.
+        new.holdfast = None;
+    }
+    if crate::offset::gtids_of(stored, mariadb)
+        .is_ok_and(|known| crate::offset::gtids_of(&new, mariadb) == Ok(known))
+    {
+        new.gtids.clone_from(&stored.gtids);
+    }
     *stored == new
 }
 

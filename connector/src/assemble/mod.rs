@@ -614,7 +614,11 @@ impl Assembler {
             // Progress, of which nothing is known before the outcome.
             return;
         }
+        let groups = self.batch.group_count();
         self.at_place(BatchBuilder::close_group);
+        if self.xa.is_open() && self.batch.group_count() > groups {
+            self.xa.group_done(self.tracker.rows_done());
+        }
         self.finish_full();
     }
 

@@ -44,6 +44,8 @@ pub(crate) struct HeldRef {
 struct HeldUnit {
     place: HeldRef,
     records: Option<HeldRecords>,
+    /// Rows of the unit that are done with each group of the records, those that gave no record included.
+    rows: Vec<u64>,
 }
 
 /// The XA unit that is open.
@@ -52,6 +54,7 @@ struct OpenUnit {
     place: HeldRef,
     /// Events, rows in the next event, and rows of it that an earlier run had done.
     done: (u64, u64, u64),
+    rows: Vec<u64>,
 }
 
 /// Prepared transactions, the open one, and what a restart still has to read again.
@@ -69,7 +72,10 @@ pub(super) struct XaState {
 impl XaState {
     /// What an offset says is held.
     pub(super) fn from_offset(held: Vec<HeldRef>) -> Self {
-        let held = held.into_iter().map(|place| HeldUnit { place, records: None }).collect();
+        let held = held
+            .into_iter()
+            .map(|place| HeldUnit { place, records: None, rows: Vec::new() })
+            .collect();
         let mut state = Self { held, ..Self::default() };
         state.render();
         state
@@ -88,6 +94,13 @@ impl XaState {
     /// What of the open unit counts as done while its outcome is not known: what an earlier run had done.
     pub(super) fn undecided(&self) -> Option<(u64, u64, u64)> {
         self.open.as_ref().filter(|_| !self.is_replaying()).map(|unit| unit.done)
+    }
+
+    /// A group of the open unit is complete with so many rows.
+    pub(super) fn group_done(&mut self, rows: u64) {
+        if let Some(open) = &mut self.open {
+            open.rows.push(rows);
+        }
     }
 
     /// The stream's own tracker, while another one follows what is read again.
@@ -225,7 +238,8 @@ impl Assembler {
                 && *unit.place.file == *event.file
         };
         if let Some(unit) = self.xa.held.iter().find(|unit| wanted(unit)) {
-            self.xa.open = Some(OpenUnit { place: unit.place.clone(), done: (0, 0, 0) });
+            let (place, rows) = (unit.place.clone(), Vec::new());
+            self.xa.open = Some(OpenUnit { place, done: (0, 0, 0), rows });
             self.tracker.begin(event.position);
         }
     }
@@ -277,12 +291,15 @@ impl Assembler {
         let RestartPoint { unit, events, event_row, rows } = self.tracker.restart_point();
         let place =
             HeldRef { xid, gtid: unit.gtid, file: event.file.into(), position: unit.gtid_position };
-        self.xa.open = Some(OpenUnit { place, done: (*events, *event_row, *rows) });
+        let done = (*events, *event_row, *rows);
+        self.xa.open = Some(OpenUnit { place, done, rows: Vec::new() });
     }
 
     /// The open unit ends at byte `end` with a prepare, or with its one-phase commit.
     pub(super) fn xa_prepared(&mut self, end: u64, one_phase: bool) -> Result<(), Error> {
-        let Some(OpenUnit { place, .. }) = self.xa.open.take() else { return self.close(end) };
+        let Some(OpenUnit { place, rows, .. }) = self.xa.open.take() else {
+            return self.close(end);
+        };
         if one_phase {
             self.close(end)?;
             self.finish_full();
@@ -290,7 +307,7 @@ impl Assembler {
         }
         let records = self.batch.take_all();
         self.xa.held.retain(|unit| unit.place.xid != place.xid);
-        self.xa.held.push(HeldUnit { place, records: Some(records) });
+        self.xa.held.push(HeldUnit { place, records: Some(records), rows });
         self.xa.render();
         if self.xa.catch_up.is_some() {
             self.tracker.close(end);
@@ -309,14 +326,14 @@ impl Assembler {
             return self.unknown_xa(event);
         };
         let unit = self.xa.held.get(index).and_then(|unit| unit.records.as_ref());
-        let Some(rows) = unit.map(|records| records.rows().to_vec()) else {
-            return self.unknown_xa(event);
-        };
+        let Some(groups) = unit.map(HeldRecords::groups) else { return self.unknown_xa(event) };
+        let rows = self.xa.held.get(index).map(|unit| unit.rows.clone()).unwrap_or_default();
         if !self.tracker.is_open() {
             self.begin(event, None, false)?;
         }
-        for (group, rows) in rows.into_iter().enumerate() {
+        for group in 0..groups {
             // Rows that gave no record count as well: another run may filter otherwise.
+            let rows = rows.get(group).copied().unwrap_or_default();
             while self.tracker.rows_done().saturating_add(1) < rows {
                 self.tracker.row_done();
             }

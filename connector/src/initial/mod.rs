@@ -165,7 +165,11 @@ impl Source {
         let offset = run.complete.to_source_offset();
         let (guard, origins) = (ReplayGuard::default(), Origins::new(None));
         let ahead = Ahead::default();
-        Ok((run, StreamStart { offset, tables, guard, ahead, origins, lineage, elsewhere: false }, events))
+        Ok((
+            run,
+            StreamStart { offset, tables, guard, ahead, origins, lineage, elsewhere: false },
+            events,
+        ))
     }
 
     /// Whether an interrupted snapshot can go on: its position is still there, and so are its definitions.
@@ -267,7 +271,11 @@ impl Source {
         let run = self.begin_run(facts, &position, &lineage, progress)?;
         let offset = run.complete.to_source_offset();
         let origins = Origins::new(Some(report.origins));
-        Ok(Ok((run, StreamStart { offset, tables, guard, ahead, origins, lineage, elsewhere: false }, events)))
+        Ok(Ok((
+            run,
+            StreamStart { offset, tables, guard, ahead, origins, lineage, elsewhere: false },
+            events,
+        )))
     }
 
     /// `snapshot.tables.order.by.row.count`.

@@ -91,7 +91,7 @@ fn head(server: &Server) -> u64 {
     server.query("SHOW BINARY LOGS").unwrap().last().unwrap()[1].parse().unwrap()
 }
 
-#[expect(clippy::disallowed_methods, reason = "nobody tells when the reader has passed a place")]
+/// Nobody tells when the reader has passed a place.
 async fn reaches(control: &Control, there: impl Fn(&Control) -> bool) {
     let begun = std::time::Instant::now();
     while !there(control) {

@@ -74,10 +74,8 @@ fn sources_are_merged_and_left_out_as_configured() {
         host.set("gtid.source.filter.dml.events", "true");
         host.set("heartbeat.interval.ms", "50");
         let mut engine = host.start().await;
-        let kept = format!(
-            "SELECT REPLACE(GTID_SUBTRACT(@@GLOBAL.gtid_executed, @@GLOBAL.gtid_purged), '\\n', '')"
-        );
-        let executed = server.value(&kept).unwrap();
+        let kept = "SELECT REPLACE(GTID_SUBTRACT(@@GLOBAL.gtid_executed, @@GLOBAL.gtid_purged), '\\n', '')";
+        let executed = server.value(kept).unwrap();
         let begun = Instant::now();
         loop {
             assert!(begun.elapsed() < PATIENCE, "{executed} was not reached");

@@ -60,7 +60,9 @@ async fn by_position(server: &Server) {
     } else {
         let newest = server.value("SELECT @@gtid_binlog_pos").unwrap();
         let sequence = |gtid: &str| gtid.rsplit('-').next().unwrap().parse::<u64>().unwrap();
-        assert_eq!(sequence(&known) + 1, sequence(&newest), "{known} and {newest}");
+        // The last record of a batch may know of the commit already.
+        let left = sequence(&newest) - sequence(&known);
+        assert!(left <= 1, "{known} and {newest}");
     }
     crash(engine).await;
     assert_eq!(ids(&host.rest().await), [5]);
@@ -171,11 +173,16 @@ async fn buffered(server: &Server) {
     acknowledge(&batches, 7);
     crash(engine).await;
     // Rolled back, with rows of an engine that has no transactions, which stay.
-    host.sql("BEGIN; INSERT INTO t (id) VALUES (20); INSERT INTO plain VALUES (21); ROLLBACK; BEGIN; INSERT INTO t (id) VALUES (22); ROLLBACK");
+    // MySQL does not have that with GTIDs.
+    let mixed = server.flavour() == Flavour::MariaDb || host.stored().await.gtids.is_none();
+    let plain = if mixed { "INSERT INTO plain VALUES (21);" } else { "" };
+    host.sql(&format!(
+        "BEGIN; INSERT INTO t (id) VALUES (20); {plain} ROLLBACK; BEGIN; INSERT INTO t (id) VALUES (22); ROLLBACK"
+    ));
     let rows = host.rest().await;
     let kept = server.query("SELECT id FROM ec_buffered.t WHERE id > 12 AND id < 999").unwrap();
     assert_eq!(kept.len(), 0, "what is rolled back is not there");
-    let expected: Vec<_> = (8..=12).chain([21]).map(|id| ("c", id)).collect();
+    let expected: Vec<_> = (8..=12).chain(mixed.then_some(21)).map(|id| ("c", id)).collect();
     assert_eq!(brief(&rows), expected);
 }
 
