@@ -28,7 +28,8 @@ impl Source {
             recover(&self.config, &*self.history, &offset, facts.lower_case_names()).await?;
         let lineage = self.lineage(&facts, Some(&offset));
         let origins = Origins::new(Some(report.origins));
-        let start = StreamStart { offset, tables, guard, ahead, origins, lineage };
+        let elsewhere = false;
+        let start = StreamStart { offset, tables, guard, ahead, origins, lineage, elsewhere };
         self.stream(&facts, start).await
     }
 }
