@@ -60,7 +60,7 @@ impl Properties {
             ("database.user", server.user().to_owned()),
             ("database.password", server.password().to_owned()),
             // Two engines read one server in a live comparison, and two readers need two ids.
-            ("database.server.id", (5000 + u64::from(folder_number(folder))).to_string()),
+            ("database.server.id", (5000 + folder_number(folder)).to_string()),
             (
                 "offset.storage",
                 "org.apache.kafka.connect.storage.FileOffsetBackingStore".to_owned(),
@@ -163,14 +163,13 @@ impl Properties {
     }
 }
 
-fn folder_number(folder: &Path) -> u16 {
-    // FNV-1a over the path, folded to 16 bits: different folders get different server ids, and the same one its own.
+fn folder_number(folder: &Path) -> u32 {
+    // FNV-1a over the path, of 30 bits: different folders get different server ids, and the same one its own.
     let hash =
         folder.as_os_str().as_encoded_bytes().iter().fold(0x811c_9dc5_u32, |hash, &byte| {
             (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
         });
-    let [a, b, c, d] = hash.to_be_bytes();
-    u16::from_be_bytes([a ^ c, b ^ d])
+    hash >> 2
 }
 
 /// One line of output.
@@ -584,7 +583,7 @@ mod tests {
 
     #[test]
     fn different_folders_get_different_server_ids() {
-        let ids: Vec<u16> =
+        let ids: Vec<u32> =
             ["a-1", "a-2", "b-1"].iter().map(|name| folder_number(Path::new(name))).collect();
         assert!(ids[0] != ids[1] && ids[1] != ids[2], "{ids:?}");
     }
