@@ -106,6 +106,10 @@ impl Golden {
             self.cloud_event(value);
             return;
         }
+        // Of the source block of a record that was unwrapped.
+        if value.get("_thread").and_then(Json::as_i64).is_some() {
+            value.replace("_thread", Json::Number("1".to_owned()));
+        }
         if let Some(transaction) = value.get_mut("transaction") {
             self.transaction_id(transaction);
         }
