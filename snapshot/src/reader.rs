@@ -23,6 +23,7 @@ use crate::snapshotter::quoted;
 pub struct RowReader {
     client: QueryClient,
     account: Box<Account>,
+    whole_floats: bool,
 }
 
 impl RowReader {
@@ -46,11 +47,16 @@ impl RowReader {
         let client = QueryClient::connect(&client_options).await.map_err(|source| {
             Error::reader(account.clone(), "open a connection for rows", "USAGE", source)
         })?;
-        let mut reader = Self { client, account };
+        let mut reader = Self { client, account, whole_floats: false };
         for statement in session(options) {
             reader.execute(statement).await?;
         }
         Ok(reader)
+    }
+
+    /// Has FLOAT columns read with all their digits, not with the six that the server prints.
+    pub const fn read_whole_floats(&mut self) {
+        self.whole_floats = true;
     }
 
     /// Fixes what this connection sees: everything committed so far, and nothing after it.
@@ -126,15 +132,16 @@ impl RowReader {
         select: Option<&str>,
     ) -> Result<TableReader<'_>, Error> {
         let shape = Arc::new(Shape::of(table));
+        let columns = shape.columns(self.whole_floats);
         let query = match select {
             // The statement chooses rows; their columns are read as always.
             Some(select) => {
                 let select = select.trim().trim_end_matches(';');
-                format!("SELECT {} FROM ({select}) AS holdfast_rows", shape.columns())
+                format!("SELECT {columns} FROM ({select}) AS holdfast_rows")
             }
             None => {
                 let TableId { database, table: name } = &table.id;
-                format!("SELECT {} FROM {}.{}", shape.columns(), quoted(database), quoted(name))
+                format!("SELECT {columns} FROM {}.{}", quoted(database), quoted(name))
             }
         };
         let expected = shape.types.len();
@@ -212,13 +219,16 @@ impl Shape {
     }
 
     /// The columns as they are asked for: numbers of ENUM and SET instead of labels.
-    fn columns(&self) -> String {
+    fn columns(&self, whole_floats: bool) -> String {
         let columns = self.table.columns.iter().zip(&self.types);
         let columns: Vec<String> = columns
             .map(|(column, column_type)| {
                 let name = quoted(&column.name);
                 if matches!(column_type, ColumnType::Enum | ColumnType::Set) {
                     format!("CAST({name} AS UNSIGNED)")
+                } else if whole_floats && *column_type == ColumnType::Float {
+                    // A FLOAT is printed with six digits, its sum with a DOUBLE with all.
+                    format!("{name} + 0e0")
                 } else {
                     name
                 }

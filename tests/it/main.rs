@@ -31,4 +31,5 @@ mod snapshot_cases;
 mod story;
 mod tables;
 mod tls;
+mod uniform;
 mod xa;

@@ -17,7 +17,7 @@ use super::context::{Resolved, TableContext};
 use super::{Assembler, VERSION};
 use crate::batch::{RecordHead, RecordOrigin, RecordWriter};
 use crate::config::SkippedOperations;
-use crate::convert::{ConvertError, FailureMode, Origin};
+use crate::convert::{ConvertError, FailureMode, Origin, UniformTypes};
 use crate::error::{ConvertFailed, Error, Mismatch, RowFailure};
 use crate::format::connect_schema::SchemaText;
 use crate::format::debezium_json::{self as json, Op, SourceInfo, TransactionBlock};
@@ -244,7 +244,11 @@ impl Assembler {
     fn deliver(&mut self, change: &RowChange<'_, '_>) -> Result<(), Error> {
         let RowChange { context, kind, row, .. } = *change;
         if kind == RowsKind::PartialUpdate {
-            let documents = patched_documents(row).map_err(|(column, error)| {
+            let style = match self.config.conversion.uniform {
+                UniformTypes::Off => JsonStyle::Debezium,
+                UniformTypes::MySql | UniformTypes::MariaDb => JsonStyle::Server,
+            };
+            let documents = patched_documents(row, style).map_err(|(column, error)| {
                 let error = RowError { row: 0, side: Side::After, column: Some(column), error };
                 self.row_error_of(change, error)
             })?;
@@ -440,7 +444,10 @@ struct PatchedDocument {
 }
 
 /// The documents that the diffs of a partial update make of those in the before image.
-fn patched_documents(row: &Row<'_>) -> Result<Vec<PatchedDocument>, (usize, DecodeError)> {
+fn patched_documents(
+    row: &Row<'_>,
+    style: JsonStyle,
+) -> Result<Vec<PatchedDocument>, (usize, DecodeError)> {
     let mut documents = Vec::new();
     for (column, value) in row.after.iter() {
         let Value::JsonDiffs(diffs) = value else { continue };
@@ -451,9 +458,7 @@ fn patched_documents(row: &Row<'_>) -> Result<Vec<PatchedDocument>, (usize, Deco
             ));
         };
         let mut text = Vec::new();
-        diffs
-            .write_text(before, JsonStyle::Debezium, &mut text)
-            .map_err(|error| (column, error))?;
+        diffs.write_text(before, style, &mut text).map_err(|error| (column, error))?;
         documents.push(PatchedDocument { column, text });
     }
     Ok(documents)

@@ -304,6 +304,7 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Own, "holdfast.ssl.ca", Text, None, Yes, "PEM file of the authorities that may have signed the server's certificate; absent: those of the system. A path is relative to the properties file"),
     key(G::Own, "holdfast.ssl.cert", Text, None, Yes, "PEM file of our certificate for servers that ask for one; with `holdfast.ssl.key`"),
     key(G::Own, "holdfast.ssl.key", Text, None, Yes, "PEM file of its key, without a pass phrase"),
+    key(G::Own, "holdfast.uniform.types", Bool, Some("false"), Yes, "give a column the same values in a snapshot and while streaming, where Debezium's differ: the types that the server itself names (REAL is DOUBLE, BOOL is TINYINT), whole floats, all fraction digits of TIMESTAMP, the server's layout of JSON"),
 
     // Connection.
     key(G::Connection, "connector.class", Class, Some("io.debezium.connector.mysql.MySqlConnector"), Yes, "MySQL or MariaDB: `io.debezium.connector.mysql.MySqlConnector`, `io.debezium.connector.mariadb.MariaDbConnector`"),

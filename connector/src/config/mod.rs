@@ -34,7 +34,7 @@ pub use modes::{
 };
 pub use properties::{Properties, Property, Secret, SyntaxError};
 
-use crate::convert::{BinaryMode, ConversionOptions, FailureMode};
+use crate::convert::{BinaryMode, ConversionOptions, FailureMode, UniformTypes};
 use crate::filter::{
     ColumnFilter, DatabaseFilter, JavaRegex, KeyColumns, RegexList, Selection, TableFilter,
     split_list,
@@ -743,6 +743,11 @@ impl<'a> Checked<'a> {
                 "value.converter.replace.null.with.default",
                 "converter.replace.null.with.default",
             ),
+            uniform: match (self.bool("holdfast.uniform.types"), self.flavor) {
+                (false, _) => UniformTypes::Off,
+                (true, Flavor::MySql) => UniformTypes::MySql,
+                (true, Flavor::MariaDb) => UniformTypes::MariaDb,
+            },
             ..otherwise
         }
     }

@@ -10,6 +10,7 @@ use super::mapping::{ColumnCast, ColumnSettings, Mapped, zero_date};
 use super::options::{ConversionOptions, TimePrecisionMode};
 use super::plan::Plan;
 use super::schema::FieldSchema;
+use super::uniform::canonical;
 use super::{Origin, default};
 use std::borrow::Cow;
 
@@ -262,18 +263,18 @@ impl<'c> Settled<'c> {
         settings: &ColumnSettings,
         warnings: &mut Vec<Warning>,
     ) -> Self {
-        let mut settled = Self {
-            plan: Plan::Unknown,
-            column: Cow::Borrowed(column),
-            options: Cow::Borrowed(options),
-            zero: None,
+        let column = match canonical(column, options.uniform) {
+            Some(column) => Cow::Owned(column),
+            None => Cow::Borrowed(column),
         };
+        let mut settled =
+            Self { plan: Plan::Unknown, column, options: Cow::Borrowed(options), zero: None };
         if let Some(ColumnCast::ZeroDate(fallback)) = settings.converter {
             let options = settled.options.to_mut();
             options.time_adjuster = false;
             options.time_precision = TimePrecisionMode::AdaptiveTimeMicroseconds;
-            settled.plan = Plan::new(column, &settled.options, warnings);
-            if let Plan::Timestamp { digits } = &mut settled.plan {
+            settled.plan = Plan::new(&settled.column, &settled.options, warnings);
+            if let Plan::Timestamp { digits, .. } = &mut settled.plan {
                 *digits = None;
             }
             let value = fallback.and_then(|micros| zero_date(&settled.plan, micros));
@@ -284,18 +285,19 @@ impl<'c> Settled<'c> {
                 column.default = DefaultValue::Absent;
             }
         } else {
-            settled.plan = Plan::new(column, options, warnings);
+            settled.plan = Plan::new(&settled.column, options, warnings);
             let is_real =
                 matches!(settings.converter, Some(ColumnCast::Double | ColumnCast::Float));
             // A converter is given what the server has.
             if is_real && matches!(settled.plan, Plan::DoubleAsFloat) {
                 settled.plan = Plan::Double;
             } else if is_real && matches!(settled.plan, Plan::FloatAsDouble) {
-                settled.plan = Plan::Float;
+                settled.plan = Plan::Float { whole: false };
             }
         }
         let rule = settings.rule.as_ref();
-        if let Some(mapped) = Mapped::new(&settled.plan, column, settings.converter, rule) {
+        if let Some(mapped) = Mapped::new(&settled.plan, &settled.column, settings.converter, rule)
+        {
             settled.plan = Plan::Mapped(Box::new(mapped));
         }
         settled

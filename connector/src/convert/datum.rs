@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use holdfast_binlog::value::{Decimal, JsonBinary};
+use holdfast_binlog::value::{Decimal, JsonBinary, JsonStyle};
 
 use super::error::ConvertFailure;
 use super::options::BinaryMode;
@@ -177,7 +177,7 @@ pub(crate) enum Logical<'a> {
     IsoDateTime(temporal::Moment),
     /// A moment in UTC, with this many fraction digits, or with as many as needed.
     Zoned(temporal::Moment, Option<u8>),
-    JsonBinary(JsonBinary<'a>),
+    JsonBinary(JsonBinary<'a>, JsonStyle),
     /// JSON text from the server.
     JsonText(&'a [u8]),
     Uuid([u8; 16]),
@@ -204,7 +204,7 @@ impl<'a> Logical<'a> {
             Self::DecimalText(value, scale) => {
                 Datum::Text(Cow::Owned(numeric::text(value, scale)?))
             }
-            Self::DecimalDouble(value) => Datum::Double(numeric::double(value)?),
+            Self::DecimalDouble(value) => Datum::Double(numeric::double(value, &mut Vec::new())?),
             Self::Str(text) => Datum::Text(Cow::Borrowed(text)),
             Self::Encoded(bytes, charset) => Datum::Text(charset.decode(bytes)),
             Self::Bytes(bytes, length, BinaryMode::Bytes) => Datum::Bytes(padded(bytes, length)),
@@ -223,7 +223,7 @@ impl<'a> Logical<'a> {
             | Self::IsoTime(_)
             | Self::IsoDateTime(_)
             | Self::Zoned(..)
-            | Self::JsonBinary(_)
+            | Self::JsonBinary(..)
             | Self::Uuid(_)
             | Self::Inet4(_)
             | Self::Inet6(_) => {
@@ -252,7 +252,10 @@ impl<'a> Logical<'a> {
                 numeric::write_text(value, scale, out)?;
                 out.push(b'"');
             }
-            Self::DecimalDouble(value) => token::write_f64(numeric::double(value)?, out),
+            Self::DecimalDouble(value) => {
+                let number = numeric::double(value, out)?;
+                token::write_f64(number, out);
+            }
             Self::Str(text) => token::write_string(text, out),
             Self::Encoded(bytes, charset) => charset.write_json(bytes, out),
             Self::Bytes(bytes, length, mode) => {
@@ -288,9 +291,9 @@ impl<'a> Logical<'a> {
                 }
                 out.push(b'"');
             }
-            Self::JsonBinary(document) => {
+            Self::JsonBinary(document, style) => {
                 let start = out.len();
-                json::write_text(document, out)?;
+                json::write_text(document, style, out)?;
                 token::quote_from(start, out);
             }
             Self::JsonText(bytes) => Charset::UTF8.write_json(bytes, out),
@@ -351,7 +354,7 @@ impl<'a> Logical<'a> {
                     out.extend_from_slice(label.as_bytes());
                 }
             }
-            Self::JsonBinary(document) => json::write_text(document, out)?,
+            Self::JsonBinary(document, style) => json::write_text(document, style, out)?,
             Self::Uuid(bytes) => {
                 for (number, byte) in bytes.iter().enumerate() {
                     if matches!(number, 4 | 6 | 8 | 10) {

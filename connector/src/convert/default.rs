@@ -38,7 +38,7 @@ pub(super) fn convert(plan: &Plan, column: &Column) -> Result<Option<Rendered>, 
         // The server itself reads one or two digits as 1970 to 2069, and 0000 as the year 0.
         Plan::Year if trimmed == "0000" => Logical::Int(0),
         Plan::Year => Logical::Int(temporal::adjusted_year(whole(trimmed)?)),
-        Plan::Float | Plan::DoubleAsFloat => {
+        Plan::Float { .. } | Plan::DoubleAsFloat => {
             Logical::Float(truth_as_number(trimmed).parse().map_err(|_| ConvertFailure::Malformed)?)
         }
         Plan::FloatAsDouble => Logical::Double(numeric::widened(
@@ -78,7 +78,7 @@ pub(super) fn convert(plan: &Plan, column: &Column) -> Result<Option<Rendered>, 
             None if column.optional => return Ok(None),
             None => temporal::epoch(*unit),
         },
-        Plan::Timestamp { digits } => match zero_or_datetime(trimmed)? {
+        Plan::Timestamp { digits, .. } => match zero_or_datetime(trimmed)? {
             // The model has this moment for CURRENT_TIMESTAMP.
             Some(((1970, 1, 1), 0)) | None if column.optional => return Ok(None),
             Some(((1970, 1, 1), 0)) | None => Logical::Zoned(Moment::EPOCH, None),
@@ -95,7 +95,7 @@ pub(super) fn convert(plan: &Plan, column: &Column) -> Result<Option<Rendered>, 
             )?
         }
         Plan::Mapped(mapped) => return convert(&mapped.inner, column),
-        Plan::Json
+        Plan::Json(_)
         | Plan::Point
         | Plan::Geometry
         | Plan::Vector

@@ -24,6 +24,7 @@ mod schema;
 mod table;
 mod temporal;
 mod text;
+mod uniform;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -35,6 +36,7 @@ pub use error::{ConvertError, ConvertFailure, Warning};
 pub(crate) use mapping::{ColumnCast, ColumnRule, ColumnSettings};
 pub use options::{
     BigintUnsignedMode, BinaryMode, ConversionOptions, DecimalMode, FailureMode, TimePrecisionMode,
+    UniformTypes,
 };
 pub use schema::{FieldSchema, FieldType};
 pub use table::{ColumnSelection, FieldNaming, TableConverter};

@@ -36,7 +36,17 @@ pub(crate) fn integer(value: &Value<'_>, unsigned: bool) -> Option<i64> {
 
 /// The value of a FLOAT as the server prints it in a query: six significant digits.
 pub(crate) fn six_digits(value: f32) -> f32 {
-    if value.is_finite() { format!("{value:.5e}").parse().unwrap_or(value) } else { value }
+    if value.is_finite() { read_back(format_args!("{value:.5e}")).unwrap_or(value) } else { value }
+}
+
+/// The number that a text of at most 32 bytes says.
+fn read_back<T: std::str::FromStr>(text: std::fmt::Arguments<'_>) -> Option<T> {
+    let mut buffer = [0; 32];
+    let mut room = &mut buffer[..];
+    std::io::Write::write_fmt(&mut room, text).ok()?;
+    let left = room.len();
+    let written = buffer.get(..buffer.len() - left)?;
+    std::str::from_utf8(written).ok()?.parse().ok()
 }
 
 /// The 64-bit float that is nearest to the shortest text of a 32-bit one: 123.4567 stays 123.4567.
@@ -44,7 +54,7 @@ pub(crate) fn six_digits(value: f32) -> f32 {
 /// DIFFERS: Debezium keeps the number that the 32 bits hold, 123.45670318603516.
 pub(crate) fn widened(value: f32) -> f64 {
     if value.is_finite() {
-        format!("{value:e}").parse().unwrap_or_else(|_| f64::from(value))
+        read_back(format_args!("{value:e}")).unwrap_or_else(|| f64::from(value))
     } else {
         f64::from(value)
     }
@@ -64,6 +74,17 @@ pub(crate) fn write_unscaled_json(
 ) -> Result<(), ConvertFailure> {
     match small(value, scale) {
         Some(small) => token::write_base64(minimal(&small.to_be_bytes()), out),
+        None if stored_scale(value) == Some(scale) => {
+            // The bytes are printed where their base64 goes, and taken from there.
+            let start = out.len();
+            value.write_unscaled_be(out).map_err(|_| ConvertFailure::Malformed)?;
+            let mut room = [0; 32];
+            let length = out.len() - start;
+            let bytes = room.get_mut(..length).ok_or(ConvertFailure::OutOfRange)?;
+            bytes.copy_from_slice(out.get(start..).unwrap_or_default());
+            out.truncate(start);
+            token::write_base64(bytes, out);
+        }
         None => token::write_base64(&Digits::of(value)?.at_scale(scale)?.unscaled(), out),
     }
     Ok(())
@@ -98,21 +119,23 @@ pub(crate) fn text(value: Decimal<'_>, scale: u8) -> Result<String, ConvertFailu
     String::from_utf8(out).map_err(|_| ConvertFailure::Malformed)
 }
 
-/// The 64-bit float nearest to a decimal.
-pub(crate) fn double(value: Decimal<'_>) -> Result<f64, ConvertFailure> {
-    let mut out = Vec::new();
+/// The 64-bit float nearest to a decimal. What `scratch` holds stays.
+pub(crate) fn double(value: Decimal<'_>, scratch: &mut Vec<u8>) -> Result<f64, ConvertFailure> {
+    let start = scratch.len();
     let text = match value {
         Decimal::Text(text) => text,
         Decimal::Number { .. } | Decimal::Packed { .. } => {
-            value.write_text(&mut out);
-            &out
+            value.write_text(scratch);
+            scratch.get(start..).unwrap_or_default()
         }
     };
-    let number: f64 = std::str::from_utf8(text)
-        .ok()
-        .and_then(|text| text.trim().parse().ok())
-        .ok_or(ConvertFailure::Malformed)?;
-    if number.is_finite() { Ok(number) } else { Err(ConvertFailure::OutOfRange) }
+    let number = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<f64>().ok());
+    scratch.truncate(start);
+    match number {
+        Some(number) if number.is_finite() => Ok(number),
+        Some(_) => Err(ConvertFailure::OutOfRange),
+        None => Err(ConvertFailure::Malformed),
+    }
 }
 
 /// The unscaled number where the value has this scale already and 128 bits hold it.

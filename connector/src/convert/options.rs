@@ -63,6 +63,18 @@ pub enum FailureMode {
     Skip,
 }
 
+/// `holdfast.uniform.types`: whether a column has the same values in a snapshot and while streaming.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum UniformTypes {
+    /// As in Debezium: each has its own spelling of some types.
+    #[default]
+    Off,
+    /// The types that MySQL itself names, whole floats, and its layout of JSON.
+    MySql,
+    /// The same for MariaDB, where JSON is text.
+    MariaDb,
+}
+
 /// All that decides how values are converted. [`Default`] is Debezium's default configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversionOptions {
@@ -85,6 +97,8 @@ pub struct ConversionOptions {
     pub processing_failure: FailureMode,
     /// `replace.null.with.default` of the JSON converter: a NULL is printed as the column's default.
     pub replace_null_with_default: bool,
+    /// `holdfast.uniform.types`.
+    pub uniform: UniformTypes,
 }
 
 impl Default for ConversionOptions {
@@ -99,6 +113,7 @@ impl Default for ConversionOptions {
             converting_failure: FailureMode::Warn,
             processing_failure: FailureMode::Fail,
             replace_null_with_default: true,
+            uniform: UniformTypes::Off,
         }
     }
 }

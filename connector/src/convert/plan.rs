@@ -1,6 +1,7 @@
 //! What a column's type and the modes make of its values: decided once per column, applied to each value.
 
 use holdfast_binlog::Value;
+use holdfast_binlog::value::JsonStyle;
 use holdfast_history::schema::{Column, ColumnType, JdbcType};
 
 use super::column::Rendered;
@@ -10,6 +11,7 @@ use super::error::{ConvertFailure, Warning};
 use super::mapping::Mapped;
 use super::options::{
     BigintUnsignedMode, BinaryMode, ConversionOptions, DecimalMode, FailureMode, TimePrecisionMode,
+    UniformTypes,
 };
 use super::temporal::{self, Calendar, Moment, Unit};
 use super::text::Charset;
@@ -25,7 +27,10 @@ pub(super) enum Plan {
     /// BIGINT UNSIGNED in mode `precise`.
     UnsignedBig,
     Bool,
-    Float,
+    /// FLOAT, in a snapshot as the server prints it unless it is asked for whole.
+    Float {
+        whole: bool,
+    },
     /// FLOAT(m,d): the 64-bit float that reads as the 32-bit one does.
     FloatAsDouble,
     Double,
@@ -57,11 +62,13 @@ pub(super) enum Plan {
     /// Fraction digits while streaming; none for as many as needed.
     Timestamp {
         digits: Option<u8>,
+        /// Whether they count in a snapshot too.
+        uniform: bool,
     },
     Year,
     Enum(Labels),
     Set(Labels),
-    Json,
+    Json(JsonStyle),
     Point,
     Geometry,
     Vector,
@@ -81,6 +88,7 @@ impl Plan {
         warnings: &mut Vec<Warning>,
     ) -> Self {
         let length = column.length.unwrap_or(-1);
+        let uniform = options.uniform != UniformTypes::Off;
         let calendar = Calendar {
             adjust: options.time_adjuster,
             epoch_if_invalid: options.processing_failure != FailureMode::Fail,
@@ -98,7 +106,7 @@ impl Plan {
             ColumnType::BigInt { unsigned } => Self::Int { unsigned },
             ColumnType::Boolean => Self::Bool,
             ColumnType::Float if column.scale.is_some() => Self::FloatAsDouble,
-            ColumnType::Float => Self::Float,
+            ColumnType::Float => Self::Float { whole: uniform },
             ColumnType::Double if column.jdbc_type == JdbcType::REAL => Self::DoubleAsFloat,
             ColumnType::Double => Self::Double,
             ColumnType::Decimal => Self::Decimal {
@@ -129,12 +137,13 @@ impl Plan {
                 Self::DateTime { calendar, unit: Unit::of_datetime(options.time_precision, length) }
             }
             ColumnType::Timestamp => {
-                Self::Timestamp { digits: Some(u8::try_from(length).unwrap_or(0).min(6)) }
+                Self::Timestamp { digits: Some(u8::try_from(length).unwrap_or(0).min(6)), uniform }
             }
             ColumnType::Year => Self::Year,
             ColumnType::Enum => Self::Enum(Labels::new(column)),
             ColumnType::Set => Self::Set(Labels::new(column)),
-            ColumnType::Json => Self::Json,
+            ColumnType::Json if uniform => Self::Json(JsonStyle::Server),
+            ColumnType::Json => Self::Json(JsonStyle::Debezium),
             ColumnType::Geometry if column.type_name.eq_ignore_ascii_case("POINT") => Self::Point,
             ColumnType::Geometry => Self::Geometry,
             ColumnType::Vector => Self::Vector,
@@ -170,11 +179,13 @@ impl Plan {
                 Some(number) => Logical::Bool(number != 0),
                 None => return Err(unexpected(value)),
             },
-            (Self::Float, Value::Float(number)) => Logical::Float(if origin == Origin::Snapshot {
-                numeric::six_digits(number)
-            } else {
-                number
-            }),
+            (Self::Float { whole }, Value::Float(number)) => {
+                Logical::Float(if origin == Origin::Snapshot && !whole {
+                    numeric::six_digits(number)
+                } else {
+                    number
+                })
+            }
             (Self::FloatAsDouble, Value::Float(number)) => {
                 Logical::Double(numeric::widened(number))
             }
@@ -202,11 +213,14 @@ impl Plan {
             (Self::DateTime { calendar, unit }, Value::DateTime(datetime)) => {
                 return calendar.datetime(datetime, *unit);
             }
-            (Self::Timestamp { digits }, Value::Timestamp(timestamp)) => {
+            (Self::Timestamp { digits, uniform }, Value::Timestamp(timestamp)) => {
                 if timestamp.seconds == 0 && timestamp.micro == 0 {
                     return Ok(None);
                 }
-                Logical::Zoned(Moment::of(timestamp), digits.filter(|_| origin == Origin::Stream))
+                Logical::Zoned(
+                    Moment::of(timestamp),
+                    digits.filter(|_| *uniform || origin == Origin::Stream),
+                )
             }
             // DIFFERS: Debezium has 2000 in a snapshot and 1900 while streaming.
             (Self::Year, Value::Year(0)) => Logical::Int(0),
@@ -218,14 +232,14 @@ impl Plan {
             (Self::Enum(_) | Self::Set(_), Value::Bytes(text)) => {
                 Logical::Encoded(text, &Charset::UTF8)
             }
-            (Self::Json, Value::Json(document)) => {
+            (Self::Json(style), Value::Json(document)) => {
                 if document.0.is_empty() {
                     return Ok(None);
                 }
-                Logical::JsonBinary(document)
+                Logical::JsonBinary(document, *style)
             }
             // MariaDB stores JSON as text.
-            (Self::Json, Value::JsonText(text) | Value::Bytes(text)) => Logical::JsonText(text),
+            (Self::Json(_), Value::JsonText(text) | Value::Bytes(text)) => Logical::JsonText(text),
             (Self::Text(_), Value::JsonText(text)) => Logical::JsonText(text),
             (Self::Point, Value::Geometry(bytes)) => {
                 let shape = geometry::Shape::parse(bytes)?;
@@ -292,7 +306,7 @@ impl Plan {
             Self::Int { .. } | Self::Year => Logical::Int(0),
             Self::UnsignedBig => Logical::Unscaled(0, 0),
             Self::Bool | Self::Bit => Logical::Bool(false),
-            Self::Float | Self::DoubleAsFloat => Logical::Float(0.0),
+            Self::Float { .. } | Self::DoubleAsFloat => Logical::Float(0.0),
             Self::FloatAsDouble | Self::Double => Logical::Double(0.0),
             Self::Decimal { scale, mode } => default::decimal(b"0", *scale, *mode),
             Self::Bits { .. } => Logical::Bits(&[]),
@@ -308,7 +322,7 @@ impl Plan {
             Self::Time(unit) => temporal::midnight(*unit),
             Self::DateTime { unit, .. } => temporal::epoch(*unit),
             Self::Timestamp { .. } => Logical::Zoned(Moment::EPOCH, None),
-            Self::Json => Logical::Str("{}"),
+            Self::Json(_) => Logical::Str("{}"),
             Self::Point => Logical::Point(geometry::EMPTY, 0.0, 0.0),
             Self::Geometry => Logical::Geometry(geometry::EMPTY),
             Self::Vector => Logical::Vector(&[]),
@@ -323,7 +337,7 @@ impl Plan {
             Self::Int { .. } | Self::Year => "an integer",
             Self::UnsignedBig | Self::Decimal { mode: DecimalMode::Precise, .. } => "a decimal",
             Self::Bool | Self::Bit => "a boolean",
-            Self::Float | Self::DoubleAsFloat => "a 32-bit float",
+            Self::Float { .. } | Self::DoubleAsFloat => "a 32-bit float",
             Self::FloatAsDouble
             | Self::Double
             | Self::Decimal { mode: DecimalMode::Double, .. } => "a 64-bit float",
@@ -340,7 +354,7 @@ impl Plan {
             Self::Time(Unit::Micros | Unit::Nanos) => "a duration",
             Self::DateTime { unit: Unit::Nanos, .. } => "nanoseconds since the epoch",
             Self::DateTime { .. } | Self::Timestamp { .. } => "a timestamp",
-            Self::Json => "a json document",
+            Self::Json(_) => "a json document",
             Self::Point | Self::Geometry => "a geometry",
             Self::Vector => "an array of floats",
             Self::Mapped(mapped) => mapped.inner.becomes(),

@@ -145,7 +145,7 @@ fn type_and_name(
             (FieldType::Bytes, Some("org.apache.kafka.connect.data.Decimal"))
         }
         Plan::Bool | Plan::Bit => (FieldType::Boolean, None),
-        Plan::Float | Plan::DoubleAsFloat => (FieldType::Float, None),
+        Plan::Float { .. } | Plan::DoubleAsFloat => (FieldType::Float, None),
         Plan::FloatAsDouble | Plan::Double | Plan::Decimal { mode: DecimalMode::Double, .. } => {
             (FieldType::Double, None)
         }
@@ -195,7 +195,7 @@ fn type_and_name(
         Plan::Year => (FieldType::Int32, Some("io.debezium.time.Year")),
         Plan::Enum(_) => (FieldType::String, Some("io.debezium.data.Enum")),
         Plan::Set(_) => (FieldType::String, Some("io.debezium.data.EnumSet")),
-        Plan::Json => (FieldType::String, Some("io.debezium.data.Json")),
+        Plan::Json(_) => (FieldType::String, Some("io.debezium.data.Json")),
         Plan::Uuid => (FieldType::String, Some("io.debezium.data.Uuid")),
         Plan::Point => (FieldType::Point, Some("io.debezium.data.geometry.Point")),
         Plan::Geometry => (FieldType::Geometry, Some("io.debezium.data.geometry.Geometry")),

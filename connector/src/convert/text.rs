@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::Encoding;
+use encoding_rs::{CoderResult, Encoding};
 
 use super::charset_tables;
 use crate::format::json as token;
@@ -91,19 +91,11 @@ impl Charset {
             Decoder::Latin1 => encoding_rs::mem::decode_latin1(bytes),
             Decoder::Ascii => match std::str::from_utf8(bytes) {
                 Ok(text) if text.is_ascii() => Cow::Borrowed(text),
-                _ => bytes
-                    .iter()
-                    .map(|&byte| if byte < 0x80 { char::from(byte) } else { REPLACEMENT })
-                    .collect(),
+                _ => bytes.iter().map(|&byte| ascii(byte)).collect(),
             },
-            Decoder::Utf16Be => utf16(bytes, u16::from_be_bytes),
-            Decoder::Utf16Le => utf16(bytes, u16::from_le_bytes),
-            Decoder::Utf32Be => {
-                let (words, rest) = bytes.as_chunks::<4>();
-                let characters = words.iter().map(|word| char::from_u32(u32::from_be_bytes(*word)));
-                let torn = (!rest.is_empty()).then_some(None);
-                characters.chain(torn).map(|character| character.unwrap_or(REPLACEMENT)).collect()
-            }
+            Decoder::Utf16Be => utf16(bytes, u16::from_be_bytes).collect(),
+            Decoder::Utf16Le => utf16(bytes, u16::from_le_bytes).collect(),
+            Decoder::Utf32Be => utf32(bytes).collect(),
             Decoder::Web(encoding) => encoding.decode_without_bom_handling(bytes).0,
             Decoder::Upper(table) => match std::str::from_utf8(bytes) {
                 Ok(text) if text.is_ascii() => Cow::Borrowed(text),
@@ -124,23 +116,72 @@ impl Charset {
         if self.is_ascii_below() && token::write_plain(bytes, out) {
             return;
         }
-        if let Decoder::Utf8 = self.0
-            && let Ok(text) = std::str::from_utf8(bytes)
-        {
-            token::write_string(text, out);
-        } else {
-            token::write_string(&self.decode(bytes), out);
+        out.push(b'"');
+        self.write_escaped(bytes, out);
+        out.push(b'"');
+    }
+
+    /// Appends the text of bytes in this set, escaped for JSON, character by character where it has to be decoded.
+    fn write_escaped(self, bytes: &[u8], out: &mut Vec<u8>) {
+        let mut push = |character: char| {
+            token::write_escaped(character.encode_utf8(&mut [0; 4]), out);
+        };
+        match self.0 {
+            Decoder::Utf8 => {
+                for chunk in bytes.utf8_chunks() {
+                    token::write_escaped(chunk.valid(), out);
+                    if !chunk.invalid().is_empty() {
+                        token::write_escaped(REPLACEMENT.encode_utf8(&mut [0; 4]), out);
+                    }
+                }
+            }
+            Decoder::Latin1 => bytes.iter().for_each(|&byte| push(char::from(byte))),
+            Decoder::Ascii => bytes.iter().for_each(|&byte| push(ascii(byte))),
+            Decoder::Utf16Be => utf16(bytes, u16::from_be_bytes).for_each(push),
+            Decoder::Utf16Le => utf16(bytes, u16::from_le_bytes).for_each(push),
+            Decoder::Utf32Be => utf32(bytes).for_each(push),
+            Decoder::Upper(table) => bytes.iter().for_each(|&byte| push(upper(byte, table))),
+            Decoder::Swe7 => bytes.iter().for_each(|&byte| push(swe7(byte))),
+            Decoder::Web(encoding) => write_decoded(encoding, bytes, out),
+        }
+    }
+}
+
+/// Decodes piece by piece into room on the stack.
+fn write_decoded(encoding: &'static Encoding, bytes: &[u8], out: &mut Vec<u8>) {
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let mut room = [0; 256];
+    let mut rest = bytes;
+    loop {
+        let (result, read, written, _) = decoder.decode_to_utf8(rest, &mut room, true);
+        let text = room.get(..written).and_then(|text| std::str::from_utf8(text).ok());
+        token::write_escaped(text.unwrap_or_default(), out);
+        rest = rest.get(read..).unwrap_or_default();
+        match result {
+            CoderResult::InputEmpty => return,
+            CoderResult::OutputFull => {}
         }
     }
 }
 
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
-fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Cow<'_, str> {
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> impl Iterator<Item = char> {
     let (units, rest) = bytes.as_chunks::<2>();
-    let characters = char::decode_utf16(units.iter().map(|pair| unit(*pair)));
+    let characters = char::decode_utf16(units.iter().map(move |pair| unit(*pair)));
     let torn = (!rest.is_empty()).then_some(REPLACEMENT);
-    characters.map(|character| character.unwrap_or(REPLACEMENT)).chain(torn).collect()
+    characters.map(|character| character.unwrap_or(REPLACEMENT)).chain(torn)
+}
+
+fn utf32(bytes: &[u8]) -> impl Iterator<Item = char> {
+    let (words, rest) = bytes.as_chunks::<4>();
+    let characters = words.iter().map(|word| char::from_u32(u32::from_be_bytes(*word)));
+    let torn = (!rest.is_empty()).then_some(None);
+    characters.chain(torn).map(|character| character.unwrap_or(REPLACEMENT))
+}
+
+fn ascii(byte: u8) -> char {
+    if byte < 0x80 { char::from(byte) } else { REPLACEMENT }
 }
 
 /// A character of a set that is ASCII below 0x80.

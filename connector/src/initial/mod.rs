@@ -22,6 +22,7 @@ use crate::assemble::{Origins, history_record, schema_change_record};
 use crate::available::check_available;
 use crate::batch::{BatchBuilder, RecordOrigin};
 use crate::config::{Config, LockingMode, SnapshotMode, TableOrder};
+use crate::convert::UniformTypes;
 use crate::error::{DdlFailure, Error};
 use crate::format::connect_schema::FixedSchemas;
 use crate::offset::{Lineage, OffsetPoint};
@@ -72,7 +73,11 @@ impl Source {
         if with_data {
             let server = server_options(&config);
             for _ in 0..config.snapshot.max_threads.max(1) {
-                readers.push(RowReader::connect(&server).await?);
+                let mut reader = RowReader::connect(&server).await?;
+                if config.conversion.uniform != UniformTypes::Off {
+                    reader.read_whole_floats();
+                }
+                readers.push(reader);
             }
         }
         let wants_schema = |table: &TableId| config.wants_definition(table);
