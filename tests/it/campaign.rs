@@ -15,7 +15,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use holdfast_tests::engine::{Engine, Process, Properties, RunOptions};
+use holdfast_tests::engine::{Engine, Process, Properties, Record, RunOptions};
 use holdfast_tests::faults::{Fault, FaultProxy};
 use holdfast_tests::json::Json;
 use holdfast_tests::random::Random;
@@ -234,6 +234,15 @@ impl<'a> Episode<'a> {
         Ok(mark)
     }
 
+    /// Writes a row and waits for its record, whose index it gives.
+    fn wait_for_mark(&mut self, process: &mut Process) -> Result<usize> {
+        let mark = self.mark()?;
+        process.wait_for("the mark", LIMIT, |record| {
+            record.source().text("table") == Some("mark")
+                && record.key().get("id").and_then(Json::as_i64) == Some(mark)
+        })
+    }
+
     /// Waits for the moment at which the round ends.
     fn end(&mut self, process: &mut Process, plan: &Plan) -> Result<()> {
         if plan.from_record {
@@ -256,11 +265,14 @@ impl<'a> Episode<'a> {
                 });
             }
             End::Settle => {
-                let mark = self.mark()?;
-                process.wait_for("the mark", LIMIT, |record| {
-                    record.source().text("table") == Some("mark")
-                        && record.key().get("id").and_then(Json::as_i64) == Some(mark)
-                })?;
+                let first = self.wait_for_mark(process)?;
+                if process.records().get(first).is_some_and(Record::is_snapshot) {
+                    // It was read with its table, and other tables may follow.
+                    process.wait_for("the end of the snapshot", LIMIT, |record| {
+                        record.source().text("snapshot") == Some("last")
+                    })?;
+                    self.wait_for_mark(process)?;
+                }
             }
         }
         Ok(())
