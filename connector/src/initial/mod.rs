@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use holdfast_binlog::txn::{Gtids, RestartPoint};
 use holdfast_binlog::{GtidPos, GtidSet};
-use holdfast_history::ddl::{self, DdlContext, DdlEvent};
+use holdfast_history::ddl::DdlEvent;
 use holdfast_history::offset::{SnapshotKind, SourceOffset};
 use holdfast_history::recover::{Recovered, ReplayGuard};
 use holdfast_history::{Ahead, HistoryRecord, TableId, Tables};
@@ -23,9 +23,10 @@ use crate::available::check_available;
 use crate::batch::{BatchBuilder, RecordOrigin};
 use crate::config::{Config, LockingMode, SnapshotMode, TableOrder};
 use crate::convert::UniformTypes;
-use crate::error::{DdlFailure, Error};
+use crate::error::Error;
 use crate::format::connect_schema::FixedSchemas;
 use crate::offset::{Lineage, OffsetPoint};
+use crate::refresh::apply_definition;
 use crate::source::{Source, StreamStart, now_ns, server_options};
 use crate::stores::recover;
 use progress::Progress;
@@ -354,22 +355,7 @@ impl Source {
 
         let mut events = Vec::new();
         for statement in snapshot.statements() {
-            let context = DdlContext {
-                database: (!statement.database.is_empty()).then(|| statement.database.clone()),
-                flavor: self.config.ddl_flavor(),
-                comments: self.config.events.schema_comments,
-                ..DdlContext::default()
-            };
-            let applied =
-                ddl::apply_statement(&statement.ddl, &context, &mut tables).map_err(|error| {
-                    Error::Ddl(Box::new(DdlFailure {
-                        file: "the server's definition".to_owned(),
-                        position: 0,
-                        error,
-                        fix: "report the definition that SHOW CREATE TABLE gives",
-                    }))
-                })?;
-            events.extend(applied);
+            events.extend(apply_definition(&self.config, statement, &mut tables)?);
         }
         Ok((tables, events))
     }

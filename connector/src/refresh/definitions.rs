@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use holdfast_history::ddl::{self, DdlContext};
+use holdfast_history::ddl::{self, DdlContext, DdlEvent};
 use holdfast_history::offset::LogPlace;
 use holdfast_history::schema::DefaultValue;
 use holdfast_history::{Column, Table, TableId, Tables};
@@ -58,19 +58,29 @@ pub(super) async fn read(
     snapshot.finish().await?;
     let mut tables = Tables::new(facts.lower_case_names());
     for statement in &statements {
-        ddl::apply_statement(&statement.ddl, &context(config, &statement.database), &mut tables)
-            .map_err(|error| {
-                Error::Ddl(Box::new(DdlFailure {
-                    file: "the server's definition".to_owned(),
-                    position: 0,
-                    error,
-                    fix: "report the definition that SHOW CREATE TABLE gives",
-                }))
-            })?;
+        apply_definition(config, statement, &mut tables)?;
     }
     let tables = tables.iter().map(|table| (table.id.clone(), Arc::clone(table))).collect();
     let read_at = LogPlace { file: position.file, pos: position.pos };
     Ok(Live { read_at, statements, tables })
+}
+
+/// Applies a statement that a snapshot has read from the server.
+pub(crate) fn apply_definition(
+    config: &Config,
+    statement: &SchemaStatement,
+    tables: &mut Tables,
+) -> Result<Vec<DdlEvent>, Error> {
+    ddl::apply_statement(&statement.ddl, &context(config, &statement.database), tables).map_err(
+        |error| {
+            Error::Ddl(Box::new(DdlFailure {
+                file: "the server's definition".to_owned(),
+                position: 0,
+                error,
+                fix: "report the definition that SHOW CREATE TABLE gives",
+            }))
+        },
+    )
 }
 
 /// How statements in a database are understood.

@@ -35,6 +35,7 @@ use crate::error::Error;
 use crate::offset_store::{OffsetKey, open_offsets};
 use crate::source::{LogProgress, scan, server_options, verify};
 use crate::stores::{open_history, open_history_read_only};
+pub(crate) use definitions::apply_definition;
 use overlay::Overlay;
 
 /// What to refresh, and what the operator says about it.

@@ -359,7 +359,7 @@ fn keep_aside(path: &Path, mut torn: &File, complete: u64) -> io::Result<PathBuf
 }
 
 /// Puts a file in the place of another, synced.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
     let temporary = PathBuf::from(temporary);
@@ -379,13 +379,13 @@ fn folder(path: &Path) -> &Path {
 
 /// Makes a new name in the folder durable.
 #[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
 /// Folders cannot be opened and synced here; the file system's own journal has to do.
 #[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> io::Result<()> {
+pub(super) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 

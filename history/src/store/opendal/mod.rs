@@ -27,7 +27,7 @@ mod url;
 
 pub use url::{ObjectUrl, S3Credentials, UrlError};
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::future::{Future, poll_fn};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -39,6 +39,7 @@ use async_trait::async_trait;
 use opendal::{Buffer, EntryMode, ErrorKind, Operator};
 use tokio::sync::Mutex;
 
+use super::file::{replace, sync_folder};
 use super::lines::{encode_alone, fingerprint, visit_lines};
 use super::{Checkpoints, HistoryStore, Place, Visit};
 use crate::codec::RecordLine;
@@ -410,7 +411,7 @@ impl Checkpoints for OpendalHistoryStore {
         }
         let path = format!("{}{CHECKPOINT}", self.folder);
         let saved = match &self.local {
-            Some(root) => replace_file(&root.join(&path), checkpoint),
+            Some(root) => replace(&root.join(&path), checkpoint),
             None => {
                 let body = Buffer::from(checkpoint.to_vec());
                 self.operator.write(&path, body).await.map(drop).map_err(io_error)
@@ -522,19 +523,6 @@ where
     .await
 }
 
-/// Puts a file in the place of another, synced.
-fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or_else(|| Path::new("/"));
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".new");
-    let temporary = PathBuf::from(temporary);
-    let mut file = File::create(&temporary)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    sync_folder(folder)
-}
-
 /// Creates a file as a whole, synced, unless it is there. OpenDAL's own ways are a file that grows under its name, and
 /// a rename that overwrites; a link does neither.
 fn create_file(path: &Path, bytes: &[u8]) -> io::Result<Created> {
@@ -559,17 +547,6 @@ fn create_file(path: &Path, bytes: &[u8]) -> io::Result<Created> {
     removed?;
     sync_folder(folder)?;
     Ok(Created::Yes)
-}
-
-#[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
-}
-
-/// Folders cannot be opened and synced here; the file system's own journal has to do.
-#[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 /// OpenDAL's error as that of this crate's [`Error`], with a kind that tells what can be changed from what may pass.
