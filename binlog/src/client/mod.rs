@@ -22,6 +22,8 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 
 pub use error::{ClientError, DumpRefusal, Endpoint, ServerError};
+#[cfg(any(test, feature = "testkit"))]
+pub use packet::Pipe;
 pub use query::QueryClient;
 pub use tls::{TlsMode, TlsOptions, name_presented};
 
@@ -237,6 +239,20 @@ impl BinlogClient {
     pub async fn connect(options: &ClientOptions) -> Result<Self, Error> {
         open(options, async |transport, endpoint| Self::set_up(transport, options, endpoint).await)
             .await
+    }
+
+    /// As [`Self::connect`], over a stream that takes the place of the connection: no time-out, and no TLS.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::connect`].
+    #[cfg(any(test, feature = "testkit"))]
+    pub async fn connect_over(
+        pipe: impl Pipe + 'static,
+        options: &ClientOptions,
+    ) -> Result<Self, Error> {
+        options.check()?;
+        Ok(Self::set_up(Transport::Pipe(Box::new(pipe)), options, &options.endpoint()).await?)
     }
 
     async fn set_up(

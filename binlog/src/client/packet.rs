@@ -8,9 +8,13 @@
 //!
 //! Source: MySQL internals, "Protocol Basics"; `sql-common/net_serv.cc`.
 
+#[cfg(any(test, feature = "testkit"))]
+use std::fmt;
 use std::io;
 use std::time::Duration;
 
+#[cfg(any(test, feature = "testkit"))]
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
@@ -21,8 +25,8 @@ use super::tls::TlsOptions;
 use crate::event::{EventHeader, RawEvent, SpillWriter, SpilledEvent};
 use crate::wire::DecodeError;
 
-/// The payload length that says that another packet continues this one.
-const FULL: usize = 0xff_ffff;
+/// The payload length that says that another packet continues this one. A fuzzer has far less to send.
+const FULL: usize = if cfg!(fuzzing) { 0xff } else { 0xff_ffff };
 
 /// Bytes before a payload.
 const HEADER: usize = 4;
@@ -43,10 +47,17 @@ pub(super) enum Transport {
     Tcp(TcpStream),
     /// TLS over TCP.
     Tls(Box<TlsStream<TcpStream>>),
-    /// A pipe in memory, whose other end plays the server.
-    #[cfg(test)]
-    Memory(tokio::io::DuplexStream),
+    /// In tests, what takes the place of a connection.
+    #[cfg(any(test, feature = "testkit"))]
+    Pipe(Box<dyn Pipe>),
 }
+
+/// What can take the place of a connection in tests, such as `tokio::io::DuplexStream`. Its other end plays the server.
+#[cfg(any(test, feature = "testkit"))]
+pub trait Pipe: AsyncRead + AsyncWrite + fmt::Debug + Send + Sync + Unpin {}
+
+#[cfg(any(test, feature = "testkit"))]
+impl<T: AsyncRead + AsyncWrite + fmt::Debug + Send + Sync + Unpin> Pipe for T {}
 
 impl Transport {
     /// Whether nobody on the way can read or change the bytes.
@@ -54,8 +65,8 @@ impl Transport {
         match self {
             Self::Tcp(_) => false,
             Self::Tls(_) => true,
-            #[cfg(test)]
-            Self::Memory(_) => false,
+            #[cfg(any(test, feature = "testkit"))]
+            Self::Pipe(_) => false,
         }
     }
 
@@ -63,8 +74,8 @@ impl Transport {
         match self {
             Self::Tcp(stream) => stream.read(buffer).await,
             Self::Tls(stream) => stream.read(buffer).await,
-            #[cfg(test)]
-            Self::Memory(stream) => stream.read(buffer).await,
+            #[cfg(any(test, feature = "testkit"))]
+            Self::Pipe(stream) => stream.read(buffer).await,
         }
     }
 
@@ -75,8 +86,8 @@ impl Transport {
                 stream.write_all(bytes).await?;
                 stream.flush().await
             }
-            #[cfg(test)]
-            Self::Memory(stream) => stream.write_all(bytes).await,
+            #[cfg(any(test, feature = "testkit"))]
+            Self::Pipe(stream) => stream.write_all(bytes).await,
         }
     }
 
@@ -84,8 +95,8 @@ impl Transport {
         match self {
             Self::Tcp(stream) => stream.shutdown().await,
             Self::Tls(stream) => stream.shutdown().await,
-            #[cfg(test)]
-            Self::Memory(stream) => stream.shutdown().await,
+            #[cfg(any(test, feature = "testkit"))]
+            Self::Pipe(stream) => stream.shutdown().await,
         }
     }
 }
@@ -401,8 +412,8 @@ impl PacketStream {
                 Transport::Tls(Box::new(tls.shake_hands(stream, endpoint).await?))
             }
             Transport::Tls(stream) => Transport::Tls(stream),
-            #[cfg(test)]
-            Transport::Memory(stream) => Transport::Memory(stream),
+            #[cfg(any(test, feature = "testkit"))]
+            Transport::Pipe(stream) => Transport::Pipe(stream),
         };
         Ok(Self { transport, ..self })
     }
@@ -412,8 +423,8 @@ impl PacketStream {
         match &self.transport {
             Transport::Tls(stream) => stream.get_ref().1.protocol_version()?.as_str(),
             Transport::Tcp(_) => None,
-            #[cfg(test)]
-            Transport::Memory(_) => None,
+            #[cfg(any(test, feature = "testkit"))]
+            Transport::Pipe(_) => None,
         }
     }
 
@@ -645,7 +656,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn silence_is_an_error_that_polling_does_not_put_off() {
         let (transport, _server) = tokio::io::duplex(64);
-        let mut packets = PacketStream::new(Transport::Memory(transport), 1000);
+        let mut packets = PacketStream::new(Transport::Pipe(Box::new(transport)), 1000);
         packets.silence_after(Some(Duration::from_secs(10)));
         for _ in 0..3 {
             let poll = tokio::time::timeout(Duration::from_secs(3), packets.next()).await;
@@ -657,7 +668,7 @@ mod tests {
     #[tokio::test]
     async fn a_payload_of_exactly_the_full_length_is_followed_by_an_empty_packet() {
         let (transport, mut server) = tokio::io::duplex(FULL + 100);
-        let mut packets = PacketStream::new(Transport::Memory(transport), 1000);
+        let mut packets = PacketStream::new(Transport::Pipe(Box::new(transport)), 1000);
         packets.command(&pattern(FULL)).await.unwrap();
         let mut sent = vec![0; FULL + 8];
         server.read_exact(&mut sent).await.unwrap();
@@ -669,7 +680,7 @@ mod tests {
 
     fn pair(max_packet: usize) -> (PacketStream, DuplexStream) {
         let (transport, server) = tokio::io::duplex(64 << 10);
-        (PacketStream::new(Transport::Memory(transport), max_packet), server)
+        (PacketStream::new(Transport::Pipe(Box::new(transport)), max_packet), server)
     }
 
     fn frame(sequence: u8, payload: &[u8]) -> Vec<u8> {

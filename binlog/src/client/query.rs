@@ -2,6 +2,8 @@
 
 use super::command::{self, Answer};
 use super::error::ClientError;
+#[cfg(any(test, feature = "testkit"))]
+use super::packet::Pipe;
 use super::packet::{PacketStream, Transport};
 use super::{ClientOptions, Endpoint, end_of_list, execute, log_in, open, unexpected};
 use crate::error::Error;
@@ -41,6 +43,20 @@ impl QueryClient {
     pub async fn connect(options: &ClientOptions) -> Result<Self, Error> {
         open(options, async |transport, endpoint| Self::set_up(transport, options, endpoint).await)
             .await
+    }
+
+    /// As [`Self::connect`], over a stream that takes the place of the connection: no time-out, and no TLS.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::connect`].
+    #[cfg(any(test, feature = "testkit"))]
+    pub async fn connect_over(
+        pipe: impl Pipe + 'static,
+        options: &ClientOptions,
+    ) -> Result<Self, Error> {
+        options.check()?;
+        Ok(Self::set_up(Transport::Pipe(Box::new(pipe)), options, &options.endpoint()).await?)
     }
 
     async fn set_up(
@@ -177,7 +193,7 @@ mod tests {
 
     fn pair() -> (QueryClient, DuplexStream) {
         let (transport, server) = tokio::io::duplex(64 << 10);
-        let packets = PacketStream::new(Transport::Memory(transport), 1 << 20);
+        let packets = PacketStream::new(Transport::Pipe(Box::new(transport)), 1 << 20);
         (QueryClient { packets, rows: Rows::None }, server)
     }
 

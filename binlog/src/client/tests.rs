@@ -148,7 +148,8 @@ async fn connect(flavor: Flavor, script: Script) -> (Result<BinlogClient, Client
     let server = tokio::spawn(serve(far, flavor, script));
     let mut options = ClientOptions::new("db", 3306, "repl", 9);
     options.password = Password::new("secret");
-    let client = BinlogClient::set_up(Transport::Memory(near), &options, &options.endpoint()).await;
+    let client =
+        BinlogClient::set_up(Transport::Pipe(Box::new(near)), &options, &options.endpoint()).await;
     (client, server)
 }
 

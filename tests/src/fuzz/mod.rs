@@ -6,11 +6,13 @@
 mod ddl;
 mod history_line;
 mod log;
+mod packet;
 mod value;
 
 pub use ddl::ddl;
 pub use history_line::history_line;
 pub use log::{event, payload, rows, table_map};
+pub use packet::packet;
 pub use value::{decimal, gtid, json};
 
 /// A target: its name, which is that of its folder of seeds, and its function.
@@ -20,6 +22,7 @@ pub type Target = (&'static str, fn(&[u8]));
 pub const TARGETS: &[Target] = &[
     ("ddl", ddl),
     ("history_line", history_line),
+    ("packet", packet),
     ("event", event),
     ("table_map", table_map),
     ("rows", rows),
