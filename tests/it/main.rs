@@ -26,6 +26,7 @@ mod refresh_guards;
 mod refresh_lost;
 mod restarts;
 mod runbooks;
+mod select;
 mod servers;
 mod snapshot_cases;
 mod story;
