@@ -6,13 +6,17 @@ use std::process::Command;
 use std::time::Duration;
 
 use holdfast_binlog::client::{BinlogClient, ClientOptions, Password, TlsMode, TlsOptions};
+use holdfast_connector::config::Secret;
+use holdfast_connector::offset_store::{OffsetKey, OffsetStore};
+use holdfast_connector::table_store::{TableLocation, TableOffsetStore};
 use holdfast_snapshot::ServerOptions;
-use holdfast_tests::server::{Options, Server};
+use holdfast_tests::server::{Options, Server, shared};
 use mysql_async::prelude::Queryable;
 
 use TlsMode::{Disabled, Preferred, Required, VerifyCa, VerifyIdentity};
 
-/// An authority, another one, and a server's certificate for the name `localhost`.
+/// An authority, another one, and certificates of the first for the name `localhost`: a server's, a client's, and one of
+/// the server that was good until 2021.
 fn certificates(folder: &Path) {
     let script = "set -e
         for ca in ca other; do
@@ -23,16 +27,23 @@ fn certificates(folder: &Path) {
             openssl req -newkey rsa:2048 -nodes -subj /CN=$who -keyout $who-key.pem -out $who.csr
             openssl x509 -req -in $who.csr -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 30 -extfile names -out $who.pem
         done
+        # One whose time is over.
+        printf '[ca]\ndefault_ca=d\n[d]\ndatabase=index\nnew_certs_dir=.\ncertificate=ca.pem\nprivate_key=ca-key.pem
+serial=serial\ndefault_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n' > ca.cnf
+        : > index
+        echo 77 > serial
+        openssl ca -batch -config ca.cnf -in server.csr -out old.pem -startdate 20200101000000Z -enddate 20210101000000Z \\
+            -extfile names -notext
         chmod a+r *.pem";
     let made = Command::new("sh").args(["-c", script]).current_dir(folder).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
-fn server(options: Options, folder: &Path) -> Server {
+fn server(options: Options, folder: &Path, certificate: &str) -> Server {
     let file = |name: &str| folder.join(name).display().to_string();
     let options = options
         .arg(format!("--ssl-ca={}", file("ca.pem")))
-        .arg(format!("--ssl-cert={}", file("server.pem")))
+        .arg(format!("--ssl-cert={}", file(certificate)))
         .arg(format!("--ssl-key={}", file("server-key.pem")));
     Server::start(options).unwrap()
 }
@@ -105,7 +116,7 @@ fn each_mode_checks_what_its_name_says_on_both_connections() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     certificates(path);
-    let server = server(Options::mysql(), path);
+    let server = server(Options::mysql(), path, "server.pem");
     for (user, needs) in [("any", "NONE"), ("ssl", "SSL"), ("x509", "X509")] {
         server
             .sql(&format!(
@@ -162,4 +173,100 @@ fn a_server_without_tls_is_used_plain_when_tls_is_only_preferred() {
     tls.mode = Required;
     connect("127.0.0.1", server.port(), ("plain", WORD), &tls)
         .fails_with(&["does not offer TLS", "database.ssl.mode"]);
+}
+
+#[test]
+fn a_certificate_whose_time_is_over_is_refused_where_certificates_are_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    certificates(path);
+    let server = server(Options::mysql(), path, "old.pem");
+    server.sql(&format!("CREATE USER 'any'@'%' IDENTIFIED BY '{WORD}'")).unwrap();
+    server.sql("GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO 'any'@'%'").unwrap();
+    let ca = path.join("ca.pem");
+    let to = |mode| connect("localhost", server.port(), ("any", WORD), &trusting(mode, &ca));
+    for mode in [VerifyCa, VerifyIdentity] {
+        to(mode).fails_with(&["no TLS with", "expired"]);
+    }
+    to(Required).is_encrypted(true);
+}
+
+#[test]
+fn a_server_that_has_tls_1_2_alone_is_spoken_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    certificates(path);
+    for options in [Options::mysql(), Options::mariadb()] {
+        let server = server(options.arg("--tls-version=TLSv1.2"), path, "server.pem");
+        server.sql(&format!("CREATE USER 'any'@'%' IDENTIFIED BY '{WORD}'")).unwrap();
+        server.sql("GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO 'any'@'%'").unwrap();
+        let tls = trusting(VerifyIdentity, &path.join("ca.pem"));
+        let tried = connect("localhost", server.port(), ("any", WORD), &tls);
+        tried.is_encrypted(true);
+        assert_eq!(tried.dump.unwrap(), Some("TLSv1_2"), "{}", server.version());
+    }
+}
+
+#[test]
+fn accounts_of_mariadbs_own_plugins_log_in_on_both_connections() {
+    let server = shared(&Options::mariadb_11()).unwrap();
+    for plugin in ["ed25519", "parsec"] {
+        server
+            .sql(&format!(
+                "INSTALL PLUGIN IF NOT EXISTS {plugin} SONAME 'auth_{plugin}'; \
+                 CREATE OR REPLACE USER '{plugin}'@'%' IDENTIFIED VIA {plugin} USING PASSWORD('{WORD}'); \
+                 GRANT SELECT, RELOAD, REPLICATION SLAVE, BINLOG MONITOR ON *.* TO '{plugin}'@'%'"
+            ))
+            .unwrap();
+        let to = |password, mode| {
+            let tls = TlsOptions { mode, ..TlsOptions::default() };
+            connect(server.host(), server.port(), (plugin, password), &tls)
+        };
+        to(WORD, Disabled).is_encrypted(false);
+        to(WORD, Required).is_encrypted(true);
+        to("another", Disabled).fails_with(&[&format!("user '{plugin}'")]);
+        server.sql(&format!("DROP USER '{plugin}'@'%'")).unwrap();
+    }
+}
+
+#[test]
+fn a_store_in_a_table_is_reached_as_its_url_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    certificates(path);
+    let server = server(Options::mysql().arg("--require-secure-transport=ON"), path, "server.pem");
+    server
+        .sql(&format!(
+            "CREATE DATABASE stores; CREATE USER 'store'@'%' IDENTIFIED BY '{WORD}'; \
+             GRANT ALL ON stores.* TO 'store'@'%'"
+        ))
+        .unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let open = |mode: &str, ca: &str| {
+        let url = format!("jdbc:mysql://localhost:{}/stores?sslMode={mode}", server.port());
+        let password = Secret::new(WORD);
+        let place = TableLocation::from_jdbc(&url, Some("store"), Some(&password), "t", None);
+        let mut place = place.unwrap();
+        place.tls.ca = Some(fs::read(path.join(ca)).unwrap());
+        place.max_attempts = 1;
+        place.retry_delay = Duration::ZERO;
+        let store = TableOffsetStore::new(place);
+        let key = OffsetKey { engine: "name".into(), server: "prefix".into() };
+        let loaded = runtime.block_on(store.load(&key));
+        loaded.map_err(|error| {
+            let error: &dyn std::error::Error = &error;
+            let chain = std::iter::successors(Some(error), |error| error.source());
+            chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+        })
+    };
+    for mode in ["PREFERRED", "REQUIRED", "trust", "VERIFY_CA", "VERIFY_IDENTITY"] {
+        assert_eq!(open(mode, "ca.pem"), Ok(None), "{mode}");
+    }
+    assert_eq!(open("REQUIRED", "other.pem"), Ok(None));
+    for mode in ["VERIFY_CA", "verify-full"] {
+        let refused = open(mode, "other.pem").unwrap_err();
+        assert!(refused.contains("holdfast.ssl.ca"), "{refused}");
+    }
+    let refused = open("DISABLED", "ca.pem").unwrap_err();
+    assert!(refused.contains("secure"), "{refused}");
 }

@@ -1,6 +1,9 @@
 //! The stores of Debezium's JDBC classes: a table, named by a JDBC URL.
 
+use std::path::Path;
 use std::time::Duration;
+
+use holdfast_binlog::client::TlsMode;
 
 use super::{Checked, Secret, check};
 use crate::table_store::{LocationError, TableLocation};
@@ -60,8 +63,12 @@ pub(super) const OFFSETS: Names = Names {
 };
 
 impl Checked<'_> {
-    /// The table of a store; when it can't be used, that is noted.
-    pub(super) fn table_location(&mut self, names: &Names) -> Option<TableLocation> {
+    /// The table of a store; when it can't be used, that is noted. Its certificates are those of `holdfast.ssl.…`.
+    pub(super) fn table_location(
+        &mut self,
+        names: &Names,
+        base_dir: &Path,
+    ) -> Option<TableLocation> {
         let properties = self.properties;
         let set = |[name, old]: [&'static str; 2]| {
             [name, old].into_iter().find_map(|name| properties.get(name).map(|text| (name, text)))
@@ -98,6 +105,12 @@ impl Checked<'_> {
                 return None;
             }
         };
+        if location.tls.mode != TlsMode::Disabled {
+            self.certificates(&mut location.tls, base_dir);
+            if let Err(error) = location.tls.check() {
+                self.invalid(url_name, error.to_string());
+            }
+        }
         let number = |[name, old]: [&'static str; 2]| {
             self.integer(if properties.get(name).is_none() && properties.get(old).is_some() {
                 old

@@ -265,9 +265,6 @@ pub struct HistoryConfig {
     pub on_mismatch: OnMismatch,
     /// `holdfast.schema.source`: where definitions of tables come from.
     pub source: SchemaSource,
-    /// For tests; see [`CompareContext::event_times_decide`](holdfast_history::compare::CompareContext).
-    #[doc(hidden)]
-    pub event_times_decide: bool,
 }
 
 /// The stored offset.
@@ -561,13 +558,17 @@ impl<'a> Checked<'a> {
             SslMode::VerifyIdentity => TlsMode::VerifyIdentity,
         };
         let mut tls = TlsOptions { mode, ..TlsOptions::default() };
-        tls.ca = self.pem("holdfast.ssl.ca", base_dir);
-        tls.cert = self.pem("holdfast.ssl.cert", base_dir);
-        tls.key = self.pem("holdfast.ssl.key", base_dir);
+        self.certificates(&mut tls, base_dir);
         if let Err(error) = tls.check() {
             self.invalid("database.ssl.mode", error.to_string());
         }
         tls
+    }
+
+    fn certificates(&mut self, tls: &mut TlsOptions, base_dir: &Path) {
+        tls.ca = self.pem("holdfast.ssl.ca", base_dir);
+        tls.cert = self.pem("holdfast.ssl.cert", base_dir);
+        tls.key = self.pem("holdfast.ssl.key", base_dir);
     }
 
     /// The content of a PEM file.
@@ -576,7 +577,10 @@ impl<'a> Checked<'a> {
         match std::fs::read(&path) {
             Ok(pem) => Some(pem),
             Err(error) => {
-                self.invalid(name, format!("{} can't be read: {error}", path.display()));
+                // Stores in tables ask for it again.
+                if !self.errors.iter().any(|error| error.property() == name) {
+                    self.invalid(name, format!("{} can't be read: {error}", path.display()));
+                }
                 None
             }
         }
@@ -647,7 +651,6 @@ impl<'a> Checked<'a> {
             },
             snapshot: self.snapshot(),
             history: HistoryConfig {
-                event_times_decide: false,
                 store: self.history_store(base_dir, &topic_prefix),
                 only_captured_tables: self
                     .bool("schema.history.internal.store.only.captured.tables.ddl"),
@@ -930,7 +933,7 @@ impl<'a> Checked<'a> {
         match (class, file) {
             (Some("io.debezium.relational.history.MemorySchemaHistory"), _) => StoreKind::Memory,
             (Some("io.debezium.storage.jdbc.history.JdbcSchemaHistory"), _) => self
-                .table_location(&jdbc::HISTORY)
+                .table_location(&jdbc::HISTORY, base_dir)
                 .map_or(StoreKind::Memory, |location| StoreKind::Table(Box::new(location))),
             (Some("io.debezium.storage.file.history.FileSchemaHistory") | None, Some(path)) => {
                 StoreKind::File { path }
@@ -973,7 +976,7 @@ impl<'a> Checked<'a> {
                 StoreKind::Memory
             }
             (Some("io.debezium.storage.jdbc.offset.JdbcOffsetBackingStore"), _) => self
-                .table_location(&jdbc::OFFSETS)
+                .table_location(&jdbc::OFFSETS, base_dir)
                 .map_or(StoreKind::Memory, |location| StoreKind::Table(Box::new(location))),
             (
                 Some("org.apache.kafka.connect.storage.FileOffsetBackingStore") | None,

@@ -3,7 +3,6 @@
 use std::io;
 use std::time::Duration;
 
-use holdfast_binlog::client::TlsOptions;
 use holdfast_snapshot::{Error as ServerError, ServerOptions};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Params};
@@ -119,7 +118,7 @@ impl Link {
             port: location.port,
             user: location.user.clone(),
             password: location.password.expose().to_owned(),
-            tls: TlsOptions::default(),
+            tls: location.tls.clone(),
             connect_timeout: CONNECT_TIMEOUT,
             initial_statements: Vec::new(),
         };

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use holdfast_binlog::client::{TlsMode, TlsOptions};
+
 use crate::config::Secret;
 
 /// The port where a URL names none.
@@ -21,6 +23,8 @@ pub struct TableLocation {
     pub user: String,
     /// Password, empty for none.
     pub password: Secret,
+    /// Whether the connection is encrypted, and what is checked. A URL says no certificates; they are filled in.
+    pub tls: TlsOptions,
     /// Name of the table, without a database.
     pub table: String,
     /// The statement that creates it, with the table's name filled in; `None` for ours.
@@ -52,9 +56,9 @@ pub enum LocationError {
     /// A `%` escape is broken.
     #[error("a percent escape in the URL is no UTF-8 text")]
     Escape,
-    /// The connection must be encrypted.
+    /// The encryption asked for is none that is known.
     #[error(
-        "encrypted connections to a store (sslMode, useSSL) are not there yet; set sslMode=PREFERRED"
+        "sslMode is DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY, or disable, trust, verify-ca or verify-full"
     )]
     Tls,
     /// The table's name has a database other than that of the URL.
@@ -80,9 +84,12 @@ impl TableLocation {
         table: &str,
         ddl: Option<&str>,
     ) -> Result<Self, LocationError> {
-        let rest = ["jdbc:mysql://", "jdbc:mariadb://"]
-            .iter()
-            .find_map(|scheme| url.trim().strip_prefix(scheme))
+        // What the drivers do when the URL says nothing of it.
+        let schemes =
+            [("jdbc:mysql://", TlsMode::Preferred), ("jdbc:mariadb://", TlsMode::Disabled)];
+        let (rest, otherwise) = schemes
+            .into_iter()
+            .find_map(|(scheme, mode)| Some((url.trim().strip_prefix(scheme)?, mode)))
             .ok_or(LocationError::Driver)?;
         let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
         let (address, database) = rest.split_once('/').unwrap_or((rest, ""));
@@ -92,6 +99,7 @@ impl TableLocation {
             return Err(LocationError::NoDatabase);
         }
         let parameters = Parameters::read(parameters)?;
+        let mode = parameters.tls(otherwise)?;
         let (table_database, table) = match table.split_once('.') {
             Some((database, table)) => (Some(database), table),
             None => (None, table),
@@ -107,6 +115,7 @@ impl TableLocation {
             database,
             user: user.map(str::to_owned).or(parameters.user).unwrap_or_default(),
             password: password.cloned().or(parameters.password).unwrap_or_default(),
+            tls: TlsOptions { mode, ..TlsOptions::default() },
             table: table.to_owned(),
             ddl,
             retry_delay: Duration::from_secs(3),
@@ -160,6 +169,10 @@ fn host_and_port(address: &str) -> Result<(String, u16), LocationError> {
 struct Parameters {
     user: Option<String>,
     password: Option<Secret>,
+    /// `sslMode`.
+    mode: Option<String>,
+    /// The switches that were before it: `useSSL`, `requireSSL`, `verifyServerCertificate`.
+    switches: [Option<bool>; 3],
 }
 
 impl Parameters {
@@ -168,21 +181,39 @@ impl Parameters {
         for parameter in text.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
             let value = unescape(value)?;
-            let is = |wanted: &str| value.eq_ignore_ascii_case(wanted);
+            let switch = Some(value.eq_ignore_ascii_case("true"));
             match name {
                 "user" => read.user = Some(value),
                 "password" => read.password = Some(Secret::new(value)),
-                // Connector/J: sslMode wins over the older switches; both drivers take `disable`, `trust`, `verify-…`.
-                "sslMode" if !(is("PREFERRED") || is("DISABLED") || is("disable")) => {
-                    return Err(LocationError::Tls);
-                }
-                "requireSSL" | "verifyServerCertificate" if is("true") => {
-                    return Err(LocationError::Tls);
-                }
+                "sslMode" => read.mode = Some(value),
+                "useSSL" | "useSsl" => read.switches[0] = switch,
+                "requireSSL" => read.switches[1] = switch,
+                "verifyServerCertificate" => read.switches[2] = switch,
                 _ => {}
             }
         }
         Ok(read)
+    }
+
+    /// As the drivers read it: `sslMode` wins over the older switches.
+    fn tls(&self, otherwise: TlsMode) -> Result<TlsMode, LocationError> {
+        let Some(mode) = &self.mode else {
+            return Ok(match self.switches {
+                [Some(false), ..] => TlsMode::Disabled,
+                [_, _, Some(true)] => TlsMode::VerifyCa,
+                [_, Some(true), _] => TlsMode::Required,
+                [Some(true), ..] => TlsMode::Preferred,
+                [None, ..] => otherwise,
+            });
+        };
+        Ok(match mode.to_ascii_lowercase().replace('-', "_").as_str() {
+            "disabled" | "disable" => TlsMode::Disabled,
+            "preferred" => TlsMode::Preferred,
+            "required" | "trust" => TlsMode::Required,
+            "verify_ca" => TlsMode::VerifyCa,
+            "verify_identity" | "verify_full" => TlsMode::VerifyIdentity,
+            _ => return Err(LocationError::Tls),
+        })
     }
 }
 
@@ -233,6 +264,28 @@ mod tests {
     }
 
     #[test]
+    fn encryption_is_that_of_the_drivers() {
+        let cases = [
+            ("jdbc:mysql://h/s", TlsMode::Preferred),
+            ("jdbc:mariadb://h/s", TlsMode::Disabled),
+            ("jdbc:mysql://h/s?useSSL=false&requireSSL=true", TlsMode::Disabled),
+            ("jdbc:mariadb://h/s?useSsl=true", TlsMode::Preferred),
+            ("jdbc:mysql://h/s?requireSSL=true", TlsMode::Required),
+            ("jdbc:mysql://h/s?useSSL=true&verifyServerCertificate=true", TlsMode::VerifyCa),
+            ("jdbc:mysql://h/s?useSSL=false&sslMode=VERIFY_IDENTITY", TlsMode::VerifyIdentity),
+            ("jdbc:mariadb://h/s?sslMode=verify-full", TlsMode::VerifyIdentity),
+            ("jdbc:mariadb://h/s?sslMode=trust", TlsMode::Required),
+        ];
+        for (url, mode) in cases {
+            assert_eq!(
+                from(url).unwrap().tls,
+                TlsOptions { mode, ..TlsOptions::default() },
+                "{url}"
+            );
+        }
+    }
+
+    #[test]
     fn what_can_not_be_used_is_told_and_a_password_is_not() {
         let cases = [
             ("jdbc:postgresql://h/s?password=hidden", LocationError::Driver),
@@ -247,8 +300,7 @@ mod tests {
             ("jdbc:mysql://h/?user=u", LocationError::NoDatabase),
             ("jdbc:mysql://h/%F", LocationError::Escape),
             ("jdbc:mysql://h/%ff", LocationError::Escape),
-            ("jdbc:mysql://h/s?sslMode=VERIFY_CA", LocationError::Tls),
-            ("jdbc:mysql://h/s?requireSSL=true", LocationError::Tls),
+            ("jdbc:mysql://h/s?sslMode=hidden", LocationError::Tls),
         ];
         for (url, expected) in cases {
             let error = from(url).unwrap_err();
