@@ -1,5 +1,6 @@
 //! `holdfast-bench-peers DECODER FILE`: decodes a binlog with another crate, touches every value, and prints the line
-//! that `holdfast_benches::pass` describes.
+//! that `holdfast_benches::pass` describes. `holdfast-bench-peers mysql_async PORT USER` receives the log of a server on
+//! this machine and looks at the headers.
 //!
 //! Each decoder is used as its documentation shows, with the reader that suits it best.
 
@@ -31,11 +32,16 @@ impl Facts {
 
 fn main() -> ExitCode {
     let arguments = std::env::args().skip(1).collect::<Vec<_>>();
-    let [decoder, path] = arguments.as_slice() else {
-        eprintln!("usage: holdfast-bench-peers DECODER FILE");
-        return ExitCode::from(2);
+    let (decoder, path, user) = match arguments.as_slice() {
+        [decoder, path] => (decoder, path, ""),
+        [decoder, port, user] => (decoder, port, user.as_str()),
+        _ => {
+            eprintln!("usage: holdfast-bench-peers DECODER FILE | mysql_async PORT USER");
+            return ExitCode::from(2);
+        }
     };
-    let pass: fn(&str) -> Result<Facts, Error> = match decoder.as_str() {
+    let pass: fn(&str, &str) -> Result<Facts, Error> = match decoder.as_str() {
+        "mysql_async" => mysql_async,
         "mysql_common" => mysql_common,
         "mysql-replication" => mysql_replication,
         "mysql_cdc" => mysql_cdc,
@@ -48,7 +54,7 @@ fn main() -> ExitCode {
     let (started, cpu) = (Instant::now(), on_cpu());
     let mut passes = 0_u32;
     loop {
-        let facts = match pass(path) {
+        let facts = match pass(path, user) {
             Ok(facts) => facts,
             Err(error) => {
                 eprintln!("{decoder}: {error}");
@@ -73,7 +79,7 @@ fn on_cpu() -> f64 {
     nanos.unwrap_or_default() as f64 / 1e9
 }
 
-fn mysql_common(path: &str) -> Result<Facts, Error> {
+fn mysql_common(path: &str, _: &str) -> Result<Facts, Error> {
     use mysql_common::binlog::consts::BinlogVersion;
     use mysql_common::binlog::events::{Event, EventData};
     use mysql_common::binlog::{BinlogFile, EventStreamReader};
@@ -97,8 +103,10 @@ fn mysql_common(path: &str) -> Result<Facts, Error> {
     }
 
     let mut facts = Facts::default();
-    let mut file =
-        BinlogFile::new(BinlogVersion::Version4, BufReader::with_capacity(1 << 20, File::open(path)?))?;
+    let mut file = BinlogFile::new(
+        BinlogVersion::Version4,
+        BufReader::with_capacity(1 << 20, File::open(path)?),
+    )?;
     while let Some(event) = file.next() {
         let event = event?;
         if let Some(EventData::TransactionPayloadEvent(payload)) = event.read_data()? {
@@ -114,7 +122,7 @@ fn mysql_common(path: &str) -> Result<Facts, Error> {
     Ok(facts)
 }
 
-fn mysql_replication(path: &str) -> Result<Facts, Error> {
+fn mysql_replication(path: &str, _: &str) -> Result<Facts, Error> {
     use mysql_replication::EventData;
     use mysql_replication::events::{Full, RowValue};
     use mysql_replication::file::BinlogFile;
@@ -146,7 +154,7 @@ fn mysql_replication(path: &str) -> Result<Facts, Error> {
     Ok(facts)
 }
 
-fn mysql_cdc(path: &str) -> Result<Facts, Error> {
+fn mysql_cdc(path: &str, _: &str) -> Result<Facts, Error> {
     use mysql_cdc::binlog_reader::BinlogReader;
     use mysql_cdc::events::binlog_event::BinlogEvent;
 
@@ -182,7 +190,7 @@ fn mysql_cdc(path: &str) -> Result<Facts, Error> {
 }
 
 /// From memory: it seeks after every event, which empties a buffered reader.
-fn mysql_binlog_connector_rust(path: &str) -> Result<Facts, Error> {
+fn mysql_binlog_connector_rust(path: &str, _: &str) -> Result<Facts, Error> {
     use mysql_binlog_connector_rust::binlog_parser::BinlogParser;
     use mysql_binlog_connector_rust::event::event_data::EventData;
 
@@ -229,4 +237,32 @@ fn mysql_binlog_connector_rust(path: &str) -> Result<Facts, Error> {
         count(&mut facts, event);
     }
     Ok(facts)
+}
+
+/// Over a connection, to the end of the log; only headers are looked at.
+fn mysql_async(port: &str, user: &str) -> Result<Facts, Error> {
+    use futures_util::StreamExt;
+    use mysql_async::{BinlogStreamRequest, Conn, OptsBuilder};
+    use mysql_common::binlog::consts::EventType;
+
+    let options = OptsBuilder::default()
+        .ip_or_hostname("127.0.0.1")
+        .tcp_port(port.parse()?)
+        .user(Some(user))
+        .prefer_socket(false);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let conn = Conn::new(options).await?;
+        let request = BinlogStreamRequest::new(79_102).with_non_blocking().with_pos(4);
+        let mut stream = conn.get_binlog_stream(request).await?;
+        let mut facts = Facts::default();
+        while let Some(event) = stream.next().await {
+            let event = event?;
+            let header = black_box(event.header());
+            if header.event_type() == Ok(EventType::GTID_EVENT) {
+                facts.transactions += 1;
+            }
+        }
+        Ok(facts)
+    })
 }

@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use holdfast_benches::workload::{NARROW, narrow_statements, numbers, wide_statements, wide_table};
 use holdfast_connector::{Config, Engine, RecordKind};
 use holdfast_tests::engine::{self, Process, Properties, RunOptions};
 use holdfast_tests::server::{Options, Server};
@@ -497,151 +498,85 @@ fn start(plan: &Plan) -> Result<()> {
 
 /// Single-row commits, 100 a second for 25 seconds; the first 500 are left out.
 fn latency(plan: &Plan) -> Result<()> {
-    const COMMITS: u64 = 2500;
     let server = Server::start(options())?;
     server.sql(&format!("CREATE DATABASE bench; USE bench; {NARROW}"))?;
     println!("| engine | p50 ms | p99 ms | max ms | CPU % of a core |");
     println!("| --- | --- | --- | --- | --- |");
-    for (who, poll) in [(Who::Holdfast, None), (Who::Debezium, None), (Who::Debezium, Some("1"))] {
-        if !plan.engines.contains(&who) {
-            continue;
+    let all = [(Who::Holdfast, None), (Who::Debezium, None), (Who::Debezium, Some("1"))];
+    let all = all.into_iter().filter(|(who, _)| plan.engines.contains(who)).collect::<Vec<_>>();
+    let mut first = 0;
+    let mut rounds = Vec::new();
+    for _ in 0..plan.rounds {
+        let mut round = Vec::new();
+        for (who, poll) in &all {
+            let delay = delay(&server, *who, *poll, first)?;
+            first += COMMITS;
+            println!(
+                "| {who:?}{} | {:.3} | {:.3} | {:.3} | {:.2} |",
+                poll.map(|poll| format!(", poll.interval.ms={poll}")).unwrap_or_default(),
+                delay.p50,
+                delay.p99,
+                delay.max,
+                delay.cpu,
+            );
+            round.push(delay);
         }
-        let folder = tempfile::tempdir()?;
-        prepare(&server, who, folder.path(), "narrow", false)?;
-        if let Some(poll) = poll {
-            let config = folder.path().join("engine.properties");
-            let mut text = fs::read_to_string(&config)?;
-            writeln!(text, "poll.interval.ms={poll}")?;
-            fs::write(config, text)?;
-        }
-        let mut sql = "USE bench; DELETE FROM narrow WHERE 1 = 0;".to_owned();
-        let first = match (who, poll) {
-            (Who::Holdfast, _) => 0,
-            (Who::Debezium, None) => COMMITS,
-            (Who::Debezium, Some(_)) => 2 * COMMITS,
-        };
-        for id in first..first + COMMITS {
-            write!(
-                sql,
-                "INSERT INTO narrow VALUES ({id}, 'latency', 1, NOW(6), 1.5); DO SLEEP(0.01);"
-            )?;
-        }
-        let mut run = run(who, folder.path(), COMMITS, true, || Ok(server.sql(&sql)?))?;
-        let mut latencies = run.latencies.split_off(500);
-        latencies.sort_by(f64::total_cmp);
-        let at = |percent: usize| {
-            let index = (latencies.len() * percent / 100).min(latencies.len().saturating_sub(1));
-            latencies.get(index).copied().unwrap_or(f64::NAN) / 1000.0
+        rounds.push(round);
+    }
+    for (index, (_, poll)) in all.iter().enumerate().skip(1) {
+        let ratio = |value: fn(&Delay) -> f64| {
+            let of = |round: &Vec<Delay>| Some(value(round.get(index)?) / value(round.first()?));
+            median(rounds.iter().filter_map(of).collect())
         };
         println!(
-            "| {who:?}{} | {:.3} | {:.3} | {:.3} | {:.2} |",
-            poll.map(|poll| format!(", poll.interval.ms={poll}")).unwrap_or_default(),
-            at(50),
-            at(99),
-            at(100),
-            run.half_cpu / run.half * 100.0,
+            "ratios to Debezium {}: p50 {:.0}, p99 {:.0}, CPU {:.0}",
+            poll.map_or("as it is".to_owned(), |poll| format!("with poll.interval.ms={poll}")),
+            ratio(|delay| delay.p50),
+            ratio(|delay| delay.p99),
+            ratio(|delay| delay.cpu),
         );
     }
     println!();
     Ok(())
 }
 
-/// `SELECT columns` for the numbers `i` from `first`.
-fn numbers(first: u64, count: u64, columns: &str) -> String {
-    let last = first + count - 1;
-    format!(
-        "WITH RECURSIVE s (i) AS (SELECT {first} UNION ALL SELECT i + 1 FROM s WHERE i < {last}) SELECT {columns} FROM s"
-    )
+/// Commits of a run.
+const COMMITS: u64 = 2500;
+
+/// From commit to consumer, milliseconds, and CPU time in percent of a core.
+struct Delay {
+    p50: f64,
+    p99: f64,
+    max: f64,
+    cpu: f64,
 }
 
-const NARROW: &str = "CREATE TABLE narrow (id INT PRIMARY KEY, name VARCHAR(64), n INT, at DATETIME(6), amount DECIMAL(12,2))";
-
-/// Of ten records five are inserted and one deleted by bulk statements, two are updated so, and two are inserted in
-/// transactions of ten.
-fn narrow_statements(rows: u64) -> Vec<(String, u64)> {
-    let tenth = rows / 10;
-    let columns = "i, CONCAT('row number ', i, ' of many'), i * 7919 % 1000003, \
-                   TIMESTAMPADD(MICROSECOND, i * 1237, '2024-01-01'), (i % 200000) / 100 - 300";
-    let mut statements = Vec::new();
-    for part in 0..5 {
-        let select = numbers(part * tenth + 1, tenth, columns);
-        statements.push((format!("INSERT INTO narrow {select}"), tenth));
-        if part < 2 {
-            let range = format!("id BETWEEN {} AND {}", part * tenth + 1, (part + 1) * tenth);
-            let update = format!("UPDATE narrow SET n = n + 1, amount = amount + 1 WHERE {range}");
-            statements.push((update, tenth));
-        }
+/// A run from the head of the log, with rows from the key `first` on.
+fn delay(server: &Server, who: Who, poll: Option<&str>, first: u64) -> Result<Delay> {
+    let folder = tempfile::tempdir()?;
+    prepare(server, who, folder.path(), "narrow", false)?;
+    if let Some(poll) = poll {
+        let config = folder.path().join("engine.properties");
+        let mut text = fs::read_to_string(&config)?;
+        writeln!(text, "poll.interval.ms={poll}")?;
+        fs::write(config, text)?;
     }
-    statements.push((format!("DELETE FROM narrow WHERE id <= {tenth}"), tenth));
-    let (first, transactions) = (5 * tenth + 1, tenth / 5);
-    let end = first + transactions * 10;
-    let tens = format!(
-        "DROP PROCEDURE IF EXISTS tens;\nDELIMITER //\n\
-         CREATE PROCEDURE tens() BEGIN DECLARE first INT DEFAULT {first}; WHILE first < {end} DO \
-         INSERT INTO narrow SELECT id - 2 * {tenth} - 1 + first, name, n, at, amount FROM narrow \
-         WHERE id BETWEEN 2 * {tenth} + 1 AND 2 * {tenth} + 10; \
-         SET first = first + 10; END WHILE; END//\nDELIMITER ;\nCALL tens()"
-    );
-    statements.push((tens, transactions * 10));
-    statements
-}
-
-/// Names, types and values for the number `i` of the 59 columns beside the key.
-const WIDE: [(&str, &str, u32); 24] = [
-    ("TINYINT", "i % 100", 2),
-    ("SMALLINT UNSIGNED", "i % 60000", 2),
-    ("MEDIUMINT", "i % 8000000", 2),
-    ("INT", "i * 17 % 2000000000", 4),
-    ("BIGINT", "i * 1000003", 4),
-    ("FLOAT", "i / 64", 2),
-    ("DOUBLE", "i / 1024", 2),
-    ("DECIMAL(5,2)", "i % 99999 / 100", 2),
-    ("DECIMAL(18,6)", "i * 1000 / 7", 2),
-    ("DECIMAL(30,10)", "i * 1000000 / 7", 2),
-    ("BIT(12)", "i % 4096", 1),
-    ("DATE", "DATE_ADD('2000-01-01', INTERVAL i % 9000 DAY)", 3),
-    ("DATETIME(3)", "TIMESTAMPADD(MICROSECOND, i * 7777000, '2010-01-01')", 3),
-    ("DATETIME(6)", "TIMESTAMPADD(MICROSECOND, i * 7777, '2010-01-01')", 3),
-    ("TIMESTAMP(6) NULL", "TIMESTAMPADD(MICROSECOND, i * 7777, '2010-01-01')", 3),
-    ("TIME(3)", "SEC_TO_TIME(i % 86400)", 2),
-    ("YEAR", "2000 + i % 50", 2),
-    ("CHAR(10)", "LEFT(LEFT(SHA2(i, 256), 32), 10)", 3),
-    ("VARCHAR(50)", "CONCAT('some text ', i)", 4),
-    ("TEXT", "REPEAT(LEFT(SHA2(i, 256), 32), 3)", 3),
-    ("ENUM('one','two','three')", "1 + i % 3", 2),
-    ("SET('a','b','c','d')", "i % 16", 2),
-    ("VARBINARY(32)", "UNHEX(LEFT(SHA2(i, 256), 32))", 2),
-    (
-        "JSON",
-        "JSON_OBJECT('number', i, 'name', CONCAT('n', i), 'list', JSON_ARRAY(1, 2.5, TRUE, NULL))",
-        2,
-    ),
-];
-
-fn wide_columns() -> impl Iterator<Item = (&'static str, &'static str)> {
-    WIDE.iter().flat_map(|(kind, value, times)| (0..*times).map(move |_| (*kind, *value)))
-}
-
-fn wide_table() -> String {
-    let mut sql = "CREATE TABLE wide (id INT PRIMARY KEY".to_owned();
-    for (number, (kind, _)) in wide_columns().enumerate() {
-        sql.push_str(&format!(", c{number} {kind}"));
+    let mut sql = "USE bench; DELETE FROM narrow WHERE 1 = 0;".to_owned();
+    for id in first..first + COMMITS {
+        write!(
+            sql,
+            "INSERT INTO narrow VALUES ({id}, 'latency', 1, NOW(6), 1.5); DO SLEEP(0.01);"
+        )?;
     }
-    sql + ")"
-}
-
-/// Of four records three are inserted and one is updated.
-fn wide_statements(rows: u64) -> Vec<(String, u64)> {
-    let quarter = rows / 4;
-    let values = wide_columns().map(|(_, value)| value).collect::<Vec<_>>().join(", ");
-    let mut statements = (0..3)
-        .map(|part| {
-            let select = numbers(part * quarter + 1, quarter, &format!("i, {values}"));
-            (format!("INSERT INTO wide {select}"), quarter)
-        })
-        .collect::<Vec<_>>();
-    statements.push((format!("UPDATE wide SET c0 = c0 + 1 WHERE id <= {quarter}"), quarter));
-    statements
+    let mut run = run(who, folder.path(), COMMITS, true, || Ok(server.sql(&sql)?))?;
+    let mut latencies = run.latencies.split_off(500.min(run.latencies.len()));
+    latencies.sort_by(f64::total_cmp);
+    let at = |percent: usize| {
+        let index = (latencies.len() * percent / 100).min(latencies.len().saturating_sub(1));
+        latencies.get(index).copied().unwrap_or(f64::NAN) / 1000.0
+    };
+    let cpu = run.half_cpu / run.half * 100.0;
+    Ok(Delay { p50: at(50), p99: at(99), max: at(100), cpu })
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

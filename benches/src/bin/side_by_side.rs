@@ -144,18 +144,7 @@ fn decoders(folder: &Path, with_peers: bool) -> Result<Vec<Decoder>> {
 
 /// The crates of `benches/peers`, built here.
 fn crates() -> Result<Vec<Decoder>> {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
-    let target = package.join("../../target/peers");
-    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--release", "--quiet", "--manifest-path"])
-        .arg(package.join("Cargo.toml"))
-        .arg("--target-dir")
-        .arg(&target)
-        .status()?;
-    if !status.success() {
-        return Err("benches/peers does not build".into());
-    }
-    let program = target.join("release/holdfast-bench-peers").display().to_string();
+    let program = holdfast_benches::peers::build()?;
     let peer = |name: &'static str, undone| Decoder {
         name,
         command: vec![program.clone(), name.to_owned()],

@@ -1,15 +1,15 @@
 //! Instructions that decoding a row takes, counted: a measure that a busy machine does not disturb.
 //!
 //! ```text
-//! cargo run --release -p holdfast-benches --bin instructions             # compares with benches/instructions.txt
-//! cargo run --release -p holdfast-benches --bin instructions -- --write  # writes it
-//! valgrind --tool=callgrind target/release/instructions --own final FILE 3         # FILE from --corpus narrow FILE
+//! cargo run --release -p holdfast-corpus --bin instructions             # compares with benches/corpus/instructions.txt
+//! cargo run --release -p holdfast-corpus --bin instructions -- --write  # writes it
+//! valgrind --tool=callgrind target/release/instructions --own final FILE 3      # FILE from --corpus narrow FILE
 //! ```
 //!
 //! Needs `valgrind` on the PATH; says so and ends with 2 without it. Ends with 1 when a count is more than 3 % above the
 //! recorded one. Counted is the difference between three passes over a file and one, so that starting the program does
-//! not count. The numbers belong to the compiler and the processor's features: after a change of either they are
-//! written anew, in a commit of its own.
+//! not count. The numbers belong to a compiler, whose version stands in the file: with another nothing is compared, which is
+//! said, and they are to be written anew in a commit of its own.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -17,8 +17,8 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use holdfast_benches::corpus;
-use holdfast_benches::decode::{self, Work};
+use holdfast_corpus::corpus;
+use holdfast_corpus::decode::{self, Work};
 
 /// Bytes of the narrow corpus.
 const SIZE: u64 = 3_000_000;
@@ -66,9 +66,18 @@ fn compare(is_written: bool) -> Result<ExitCode, Box<dyn Error>> {
     }
     let record = Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.txt");
     let recorded = std::fs::read_to_string(&record).unwrap_or_default();
-    let mut text = "# Instructions per row, written by `instructions --write`.\n".to_owned();
+    let compiler = compiler()?;
+    let mut text =
+        format!("# Instructions per row, written by `instructions --write` with\n# {compiler}\n");
+    let is_comparable = recorded.lines().any(|line| line.strip_prefix("# ") == Some(&compiler));
+    if !is_comparable && !is_written {
+        println!(
+            "NOTHING IS COMPARED: the recorded counts are not of {compiler}; write them anew with --write"
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut is_worse = false;
-    for name in ["narrow", "wide"] {
+    for name in ["narrow", "wide", "compressed"] {
         let corpus = corpus::by_name(name, SIZE).ok_or("no such corpus")?;
         let path = std::env::temp_dir().join(format!("{name}-{}.binlog", std::process::id()));
         std::fs::write(&path, &corpus.bytes)?;
@@ -86,7 +95,7 @@ fn compare(is_written: bool) -> Result<ExitCode, Box<dyn Error>> {
             } else {
                 ""
             };
-            println!("{name:8} {work:6} {per_row:6} per row, recorded {before:6}{verdict}");
+            println!("{name:10} {work:6} {per_row:6} per row, recorded {before:6}{verdict}");
             writeln!(text, "{key}{per_row}")?;
         }
         std::fs::remove_file(&path)?;
@@ -96,6 +105,13 @@ fn compare(is_written: bool) -> Result<ExitCode, Box<dyn Error>> {
         return Ok(ExitCode::SUCCESS);
     }
     Ok(if is_worse { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What this was built by, as the compiler names itself.
+fn compiler() -> Result<String, Box<dyn Error>> {
+    let program = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(program).arg("--version").output()?;
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
 /// Instructions of a process that decodes the file so many times.

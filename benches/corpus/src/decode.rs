@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::io::Read;
 
-use holdfast_binlog::event::{EventHeader, EventType, PayloadReader};
+use holdfast_binlog::event::{EventHeader, EventType, PayloadReader, RawEvent};
 use holdfast_binlog::file::BinlogFileReader;
 use holdfast_binlog::row::{Row, RowSink, Side};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
@@ -81,46 +81,87 @@ pub fn for_each_event(
     mut each: impl FnMut(&Event<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut reader = BinlogFileReader::new(reader, FILE)?;
-    let mut stream = EventStream::new(FILE, StreamOptions::default());
-    let mut payloads = PayloadReader::default();
+    let mut events = Events::new(FILE, StreamOptions::default());
     while let Some(bytes) = reader.next_event()? {
-        let event = stream.decode(bytes)?;
-        each(&event)?;
-        if let EventData::TransactionPayload(payload) = event.data {
-            let span = event.span();
-            payloads.open(&event, &payload)?;
-            while let Some(bytes) = payloads.next_event()? {
-                each(&stream.decode_nested(bytes, span)?)?;
-            }
-        }
+        events.each(bytes, &mut each)?;
     }
     Ok(())
 }
 
-fn decode<S: Count + for<'a> RowSink<'a>>(reader: impl Read, sink: &mut S) -> Result<Found, Error> {
-    let mut facts = Facts::default();
-    for_each_event(reader, |event| {
-        match &event.data {
-            EventData::Gtid(gtid) => {
-                black_box(gtid);
-                facts.transactions += 1;
+/// Decodes events that are given one by one.
+#[derive(Debug)]
+pub struct Events {
+    stream: EventStream,
+    payloads: PayloadReader,
+}
+
+impl Events {
+    /// Events from a place in `file` on.
+    #[must_use]
+    pub fn new(file: &str, options: StreamOptions) -> Self {
+        Self { stream: EventStream::new(file, options), payloads: PayloadReader::default() }
+    }
+
+    /// Decodes an event and those that are in it.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the decoder reports, and what `each` returns.
+    #[inline]
+    pub fn each(
+        &mut self,
+        bytes: RawEvent<'_>,
+        each: &mut impl FnMut(&Event<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let event = self.stream.decode(bytes)?;
+        each(&event)?;
+        if let EventData::TransactionPayload(payload) = event.data {
+            let span = event.span();
+            self.payloads.open(&event, &payload)?;
+            while let Some(bytes) = self.payloads.next_event()? {
+                each(&self.stream.decode_nested(bytes, span)?)?;
             }
-            EventData::Rows { rows, table } => {
-                let sides = rows.before_columns().is_some() as u64
-                    + u64::from(rows.after_columns().is_some());
-                let mut reader = rows.rows(table).map_err(|error| event.decode_error(error))?;
-                while reader.read_into(sink).map_err(|error| event.row_error(table, error))? {
-                    facts.rows += 1;
-                    facts.images += sides;
-                }
-            }
-            _ => {}
         }
         Ok(())
-    })?;
+    }
+}
+
+fn decode<S: Count + for<'a> RowSink<'a>>(reader: impl Read, sink: &mut S) -> Result<Found, Error> {
+    let mut facts = Facts::default();
+    for_each_event(reader, |event| rows_into(event, sink, &mut facts))?;
     let (cells, digest) = sink.count();
     facts.cells = cells;
     Ok(Found { facts, digest })
+}
+
+/// Decodes every value that an event has, and counts all but them.
+///
+/// # Errors
+///
+/// Whatever the decoder reports.
+#[inline]
+pub fn rows_into<S: for<'a> RowSink<'a>>(
+    event: &Event<'_>,
+    sink: &mut S,
+    facts: &mut Facts,
+) -> Result<(), Error> {
+    match &event.data {
+        EventData::Gtid(gtid) => {
+            black_box(gtid);
+            facts.transactions += 1;
+        }
+        EventData::Rows { rows, table } => {
+            let sides =
+                rows.before_columns().is_some() as u64 + u64::from(rows.after_columns().is_some());
+            let mut reader = rows.rows(table).map_err(|error| event.decode_error(error))?;
+            while reader.read_into(sink).map_err(|error| event.row_error(table, error))? {
+                facts.rows += 1;
+                facts.images += sides;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 fn decode_rows(reader: impl Read) -> Result<Found, Error> {
@@ -155,7 +196,7 @@ fn decode_rows(reader: impl Read) -> Result<Found, Error> {
 }
 
 /// A sink that counts.
-trait Count {
+pub trait Count {
     /// Values taken, and the digest of them.
     fn count(&self) -> (u64, u64);
 }
