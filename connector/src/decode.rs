@@ -156,8 +156,8 @@ impl Definitions {
 async fn only_source(store: &dyn HistoryStore) -> Result<String, DecodeError> {
     let mut sources = BTreeSet::new();
     let mut note = |_: u64, record: &RecordLine<'_>| {
-        if !sources.contains(&record.source) {
-            sources.insert(record.source.clone());
+        if !sources.contains(&*record.source) {
+            sources.insert(record.source.clone().into_owned());
         }
         Ok(())
     };

@@ -46,12 +46,13 @@ pub async fn records(
     visit: &mut (dyn FnMut(usize, &HistoryRecord) -> Result<(), holdfast_history::Error> + Send),
 ) -> Result<usize, Error> {
     let store = open_history_read_only(config)?;
-    read(&*store, visit).await
+    read(&*store, &mut |number, record| visit(number, &record)).await
 }
 
-async fn read(
+/// As [`records`], of that store. The records are `visit`'s to keep.
+pub(crate) async fn read(
     store: &dyn HistoryStore,
-    visit: &mut (dyn FnMut(usize, &HistoryRecord) -> Result<(), holdfast_history::Error> + Send),
+    visit: &mut (dyn FnMut(usize, HistoryRecord) -> Result<(), holdfast_history::Error> + Send),
 ) -> Result<usize, Error> {
     let location = store.location();
     let mut number = 0;
@@ -63,7 +64,7 @@ async fn read(
                 line,
                 source,
             };
-            visit(number, &record.to_record().map_err(damaged)?)
+            visit(number, record.to_record().map_err(damaged)?)
         })
         .await?;
     Ok(number)

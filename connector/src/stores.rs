@@ -121,6 +121,7 @@ fn recover_options<'a>(
         skip_unparseable: config.history.skip_unparseable,
         lower_case_names,
         checkpoint: config.history.checkpoint_records > 0,
+        event_times_decide: config.history.event_times_decide,
         ..RecoverOptions::new(context)
     }
 }

@@ -3,7 +3,8 @@
 //! A history can be wrong for a place in the log: a statement that was kept out of the log (`sql_log_bin=0`), a record that
 //! was skipped or lost, a refresh with definitions of another day. Every table map says the physical types of its columns,
 //! and with MySQL's `binlog_row_metadata` signedness and character sets (`MINIMAL`), names, labels and the key (`FULL`).
-//! [`check`] compares all of that with the definition. What the log leaves open fits: two columns of one type that changed
+//! [`check`] compares all of that with the definition. A NULL that the log allows and the definition does not is a
+//! difference; the other way round is none, since every value fits such a definition. What the log leaves open fits: two columns of one type that changed
 //! places are told apart by their names only, so only with `FULL`.
 //!
 //! It errs on the side of silence. Where servers choose types themselves (`TEXT(n)`, a long VARCHAR, the growth of a TEXT
@@ -48,16 +49,23 @@ pub fn check(table: &Table, map: &TableMap, dialect: Dialect) -> Result<(), Shap
             return None;
         }
         let said = metadata.columns.get(index)?;
-        Some(WireColumn { kind: map.column(index)?.wire_type, said, dialect })
+        let column = map.column(index)?;
+        Some(WireColumn { kind: column.wire_type, nullable: column.nullable, said, dialect })
     };
     for index in 0..counts.0.max(counts.1) {
         let mismatch = |property, column: Option<&Column>, wire: Option<&WireColumn<'_>>| {
-            let (definition, wire) = (column.map(defined), wire.map(ToString::to_string));
+            let (mut definition, mut wire) = (column.map(defined), wire.map(ToString::to_string));
+            if property == Property::Nullness {
+                definition = definition.map(|text| text + " NOT NULL");
+                wire = wire.map(|text| text + " that can be NULL");
+            }
             ShapeMismatch { index, counts, property, definition, wire }
         };
         match (table.columns.get(index), wire_at(index)) {
             (Some(column), Some(wire)) => {
-                if let Some(property) = difference(column, &wire) {
+                let property = difference(column, &wire)
+                    .or_else(|| may_be_null(table, column, &wire).then_some(Property::Nullness));
+                if let Some(property) = property {
                     return Err(mismatch(property, Some(column), Some(&wire)));
                 }
             }
@@ -137,7 +145,8 @@ pub fn wire_shape(map: &TableMap, dialect: Dialect) -> String {
     let texts: Vec<String> = columns
         .filter_map(|(index, column)| {
             let said = metadata.columns.get(index)?;
-            Some(WireColumn { kind: column.wire_type, said, dialect }.to_string())
+            let (kind, nullable) = (column.wire_type, column.nullable);
+            Some(WireColumn { kind, nullable, said, dialect }.to_string())
         })
         .collect();
     texts.join(", ")
@@ -180,6 +189,8 @@ pub enum Property {
     Labels,
     /// Dimensions of a VECTOR (`MINIMAL`).
     Dimensions,
+    /// NOT NULL in the definition, and not in the log.
+    Nullness,
 }
 
 impl Property {
@@ -194,6 +205,7 @@ impl Property {
             Self::Charset => "charset",
             Self::Labels => "labels",
             Self::Dimensions => "dimensions",
+            Self::Nullness => "nullness",
         }
     }
 
@@ -206,6 +218,7 @@ impl Property {
             Self::Charset => "differs in its character set",
             Self::Labels => "differs in its labels",
             Self::Dimensions => "differs in its dimensions",
+            Self::Nullness => "differs in whether it can be NULL",
         }
     }
 }
@@ -214,6 +227,7 @@ impl Property {
 #[derive(Debug, Clone, Copy)]
 struct WireColumn<'a> {
     kind: WireType,
+    nullable: bool,
     said: &'a ColumnMetadata<'a>,
     dialect: Dialect,
 }
@@ -260,6 +274,13 @@ fn difference(column: &Column, wire: &WireColumn<'_>) -> Option<Property> {
         return Some(Property::Dimensions);
     }
     None
+}
+
+/// Whether the log has NULLs for a column that is NOT NULL in the definition. A column of the key is NOT NULL in the model
+/// whatever was declared, as in Debezium's.
+fn may_be_null(table: &Table, column: &Column, wire: &WireColumn<'_>) -> bool {
+    let is_key = || table.primary_key.iter().any(|name| same_name(name, &column.name));
+    wire.nullable && !column.optional && !is_key()
 }
 
 /// Whether a column of this definition can have that type on the wire.

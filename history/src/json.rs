@@ -4,6 +4,8 @@
 //! characters below U+0020 escaped (by letter where there is one, else with upper-case hex digits), everything else as
 //! UTF-8. `serde_json` writes the hex digits in lower case, so text that has to be equal byte for byte is written here.
 
+mod scan;
+
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -11,6 +13,8 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+
+pub(crate) use scan::{Scanner, once};
 
 /// Appends `text` as a JSON string with its quotes.
 pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {

@@ -18,7 +18,7 @@ use holdfast_binlog::position::BinlogFile;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::json::{Members, ObjectWriter, write_compact};
+use crate::json::{Members, ObjectWriter, Scanner, write_compact};
 
 /// A restart point. Every number has 64 bits; Debezium's own reader takes some of them as 32, which is one of its defects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -67,6 +67,15 @@ impl SourceOffset {
     /// [`OffsetError`]: not a JSON object, no `file`, a member of another type than it must have, a newer format.
     pub fn from_json(json: &str) -> Result<Self, OffsetError> {
         plain::read(json).map_or_else(|| Self::from_members(json), Ok)
+    }
+
+    /// Reads an offset that stands next in a text. `None` when it is none, or the text is no JSON up to its end.
+    pub(crate) fn scan(scanner: &mut Scanner<'_>) -> Option<Self> {
+        let start = scanner.clone();
+        plain::scan(scanner).or_else(|| {
+            *scanner = start;
+            Self::from_members(scanner.value()?).ok()
+        })
     }
 
     /// Reads it member by member: slower, takes more, and says what is wrong.
@@ -233,6 +242,13 @@ impl SnapshotKind {
             Self::Blocking => "BLOCKING",
             Self::Incremental => "INCREMENTAL",
         }
+    }
+
+    /// The kind of that word.
+    fn named(word: &str) -> Option<Self> {
+        [Self::Initial, Self::Blocking, Self::Incremental]
+            .into_iter()
+            .find(|kind| kind.as_str() == word)
     }
 }
 
@@ -533,10 +549,11 @@ impl Member<'_> {
             Value::Bool(true) => Ok(Some(SnapshotKind::Initial)),
             Value::String(text) => match text.to_ascii_uppercase().as_str() {
                 "FALSE" => Ok(None),
-                "TRUE" | "INITIAL" => Ok(Some(SnapshotKind::Initial)),
-                "BLOCKING" => Ok(Some(SnapshotKind::Blocking)),
-                "INCREMENTAL" => Ok(Some(SnapshotKind::Incremental)),
-                _ => Err(self.wrong(SNAPSHOT_KINDS)),
+                "TRUE" => Ok(Some(SnapshotKind::Initial)),
+                word => match SnapshotKind::named(word) {
+                    Some(kind) => Ok(Some(kind)),
+                    None => Err(self.wrong(SNAPSHOT_KINDS)),
+                },
             },
             Value::Number(_) | Value::Array(_) | Value::Object(_) => {
                 Err(self.wrong(SNAPSHOT_KINDS))

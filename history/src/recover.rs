@@ -7,6 +7,7 @@
 //! its rule; a skip that looks wrong is a warning; and a redelivered statement is told from a new one ([`ReplayGuard`]).
 
 mod checkpoint;
+mod deferred;
 mod guard;
 mod replay;
 

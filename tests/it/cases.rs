@@ -86,6 +86,7 @@ const DATA: &[&str] = &[
     "129-history-scale",
     "131-duplicate-server-id",
     "133-purge-and-numbering",
+    "135-chunk-key-order",
     "137-ddl-corpus-2",
 ];
 

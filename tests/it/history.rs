@@ -152,6 +152,13 @@ fn odd_tables(flavour: Flavour) -> &'static str {
              CREATE TABLE keys_of_unique (a INT NOT NULL, b INT NOT NULL, UNIQUE u1 (b), UNIQUE u2 (a));
              CREATE TABLE by_select AS SELECT 1 AS a, 'x' AS b, NULL AS c, 1.5 AS d, NOW() AS e;
              CREATE TABLE like_other LIKE functional;
+             CREATE TABLE not_null (a INT NOT NULL, b TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, c VARCHAR(9) NOT NULL,
+                 d ENUM('a') NOT NULL DEFAULT 'a', e INT AS (1 + 1) STORED NOT NULL, f SERIAL, g BOOL NOT NULL DEFAULT TRUE);
+             CREATE TRIGGER filled BEFORE INSERT ON not_null FOR EACH ROW SET NEW.c = COALESCE(NEW.c, 'c');
+             SET explicit_defaults_for_timestamp=0; CREATE TABLE implied (a TIMESTAMP, b TIMESTAMP NULL);
+             SET explicit_defaults_for_timestamp=DEFAULT;
+             CREATE TABLE loosened LIKE not_null; ALTER TABLE loosened MODIFY a INT, MODIFY g BOOL NULL;
+             INSERT INTO not_null (a, c) VALUES (1, NULL); INSERT INTO implied () VALUES (); INSERT INTO loosened (c) VALUES ('c');
              INSERT INTO lax VALUES ('a','b','c'); INSERT INTO reals VALUES (1); INSERT INTO functional VALUES (1,'a');
              INSERT INTO myisam_bits VALUES (1,1,'c'); INSERT INTO in_memory VALUES ('a','b','a');
              INSERT INTO grown VALUES ('a','b','c','d','a'); INSERT INTO keys_of_unique VALUES (1,2);
@@ -174,6 +181,13 @@ fn odd_tables(flavour: Flavour) -> &'static str {
              SET GLOBAL mysql56_temporal_format=OFF;
              CREATE TABLE old_times (a TIME, b DATETIME, c TIMESTAMP NULL);
              SET GLOBAL mysql56_temporal_format=ON;
+             CREATE TABLE not_null (a INT NOT NULL, b TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, c VARCHAR(9) NOT NULL,
+                 d ENUM('a') NOT NULL DEFAULT 'a', e INT AS (1 + 1) PERSISTENT, f SERIAL, g BOOL NOT NULL DEFAULT TRUE);
+             CREATE TRIGGER filled BEFORE INSERT ON not_null FOR EACH ROW SET NEW.c = COALESCE(NEW.c, 'c');
+             SET explicit_defaults_for_timestamp=0; CREATE TABLE implied (a TIMESTAMP, b TIMESTAMP NULL);
+             SET explicit_defaults_for_timestamp=DEFAULT;
+             CREATE TABLE loosened LIKE not_null; ALTER TABLE loosened MODIFY a INT, MODIFY g BOOL NULL;
+             INSERT INTO not_null (a, c) VALUES (1, NULL); INSERT INTO implied () VALUES (); INSERT INTO loosened (c) VALUES ('c');
              INSERT INTO lax VALUES ('a','b','c'); INSERT INTO reals VALUES (1); INSERT INTO versioned VALUES (1);
              INSERT INTO periods (a) VALUES (1); INSERT INTO myisam_bits VALUES (1,1,'c');
              INSERT INTO aria VALUES ('a','b','a'); INSERT INTO grown VALUES ('a','b','c','d','a');
@@ -263,8 +277,8 @@ fn no_false_alarm(options: Options, name: &str) {
         }
         if metadata == "MINIMAL" {
             script.push_str(match flavour {
-                Flavour::MySql => "DROP TABLE lax, reals, functional, myisam_bits, in_memory, grown, keys_of_unique, by_select;\n",
-                Flavour::MariaDb => "DROP TABLE lax, reals, versioned, periods, myisam_bits, aria, grown, keys_of_unique, by_select, old_times;\n",
+                Flavour::MySql => "DROP TABLE not_null, implied, loosened, lax, reals, functional, myisam_bits, in_memory, grown, keys_of_unique, by_select;\n",
+                Flavour::MariaDb => "DROP TABLE not_null, implied, loosened, lax, reals, versioned, periods, myisam_bits, aria, grown, keys_of_unique, by_select, old_times;\n",
             });
         }
     }
@@ -320,6 +334,7 @@ const CHANGES: &[Change] = &[
     ("swapped", "a INT, b INT", "MODIFY a INT AFTER b", 2, "name", false),
     ("renamed", "a INT, b INT", "CHANGE b c INT", 3, "name", false),
     ("labels", "a ENUM('x','y')", "MODIFY a ENUM('y','x')", 2, "labels", false),
+    ("nullable", "a INT, b INT NOT NULL DEFAULT 1", "MODIFY b INT", 3, "nullness", true),
 ];
 
 fn wrong_definitions_are_found(options: Options, metadata: &str, name: &str) {

@@ -5,9 +5,13 @@
 //! snapshot's records have no server id (0). Who compares times puts the snapshot into the future, falls back to a
 //! definition that is weeks old, and ends at the first row.
 
+use std::io::Write;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use holdfast_history::codec::read_record;
+use holdfast_connector::config::Properties as ConnectorProperties;
+use holdfast_connector::{Config, Engine as Library};
+use holdfast_history::codec::{read_record, write_record};
 use holdfast_history::compare::Rule;
 use holdfast_history::ddl::DdlContext;
 use holdfast_history::recover::{RecoverOptions, Recovered, recover};
@@ -16,6 +20,7 @@ use holdfast_tests::engine::{Engine, PREFIX, Process, Properties, RunOptions};
 use holdfast_tests::json::Json;
 use holdfast_tests::server::{Options, Server};
 use holdfast_tests::{case, paths};
+use metrics_exporter_prometheus::PrometheusBuilder;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -43,6 +48,72 @@ fn replicated(replica: &Server, id: u32) {
 fn without_ours(mut offset: SourceOffset) -> SourceOffset {
     offset.holdfast = None;
     offset
+}
+
+/// What an engine says that starts with these records at this offset: the metrics, and the log.
+fn told(
+    properties: &Properties,
+    (records, offset): (&[&HistoryRecord], &SourceOffset),
+    event_times_decide: bool,
+) -> (String, String) {
+    let files = paths::fresh("incident-engine").unwrap();
+    let mut properties = properties.clone();
+    properties.set("offset.storage.file.filename", files.join("offsets.dat").to_str().unwrap());
+    let history = files.join("history.jsonl");
+    properties.set("schema.history.internal.file.filename", history.to_str().unwrap());
+    properties.set("heartbeat.interval.ms", "50");
+    let path = files.join("connector.properties");
+    properties.write(&path).unwrap();
+    let parsed = ConnectorProperties::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let mut config = Config::from_properties(&parsed, &files).unwrap().0;
+    config.history.event_times_decide = event_times_decide;
+
+    let mut lines = Vec::new();
+    for record in records {
+        write_record(record, None, &mut lines);
+        lines.push(b'\n');
+    }
+    std::fs::write(&history, lines).unwrap();
+    let key = Json::String(format!(r#"["{}",{{"server":"{PREFIX}"}}]"#, config.name));
+    let document =
+        format!("{{\"holdfast_offsets\":1,\"offsets\":{{{key}:{}}}}}\n", offset.to_json());
+    std::fs::write(files.join("offsets.dat"), document).unwrap();
+
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let writer = Arc::clone(&log);
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(move || Log(Arc::clone(&writer)))
+        .finish();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let run = async {
+        let mut engine = Library::builder(config).start().await.unwrap();
+        // The history was recovered before anything is given out.
+        let batch = tokio::time::timeout(LIMIT, engine.next_batch()).await.unwrap().unwrap();
+        batch.expect("a heartbeat").acknowledge();
+        engine.close().await.unwrap();
+    };
+    tracing::subscriber::with_default(subscriber, || {
+        metrics::with_local_recorder(&recorder, || runtime.block_on(run));
+    });
+    std::fs::remove_dir_all(files).unwrap();
+    let log = String::from_utf8(log.lock().unwrap().clone()).unwrap();
+    (recorder.handle().render(), log)
+}
+
+/// Keeps what is logged.
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 #[test]
@@ -155,5 +226,23 @@ fn a_snapshot_of_a_replica_that_replays_a_backlog_is_applied() {
             && record.ddl.as_deref().is_some_and(|ddl| ddl.starts_with("CREATE TABLE `t`"))
     });
     assert_eq!(definitions.count(), 1, "{:?}", wrong.report);
+
+    // The statement of weeks ago and the snapshot's definition, to an engine that starts there.
+    let is_of_t = |record: &&HistoryRecord| record.table_changes.iter().any(|one| *one.id() == id);
+    let weeks_ago = records[..of_old].iter().rfind(is_of_t).unwrap();
+    let newest = snapshot.iter().rfind(is_of_t).unwrap();
+    assert!(weeks_ago.position.snapshot.is_none() && newest.position.snapshot.is_some());
+    let mut properties = Properties::new(&replica, &files);
+    properties.set("database.include.list", "incident");
+    const WARNING: &str =
+        "a history record is skipped although its file and position are at or before the offset";
+    for (event_times_decide, skips) in [(false, 0), (true, 1)] {
+        let (metrics, log) = told(&properties, (&[weeks_ago, newest], &offset), event_times_decide);
+        let metric = format!("holdfast_history_suspicious_skips{{server=\"{PREFIX}\"}} {skips}\n");
+        assert!(metrics.contains(&metric), "{metrics}");
+        let warnings: Vec<&str> = log.lines().filter(|line| line.contains(WARNING)).collect();
+        assert_eq!(warnings.len(), skips, "{log}");
+        assert!(warnings.iter().all(|line| line.contains("table=incident.t")), "{warnings:?}");
+    }
     std::fs::remove_dir_all(files).unwrap();
 }

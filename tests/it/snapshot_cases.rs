@@ -196,6 +196,57 @@ fn the_marks_stand_where_tables_begin_and_end_and_the_last_record_completes_the_
     }
 }
 
+/// Tables with keys whose order the bytes of their text do not tell; `n` counts them in the server's order.
+const KEYS: &str = "
+    CREATE TABLE ci (k VARCHAR(20) COLLATE utf8mb4_general_ci PRIMARY KEY, n INT);
+    INSERT INTO ci VALUES ('ZZZZ', 6), ('bbbb', 4), ('0000', 1), ('cccc', 5), ('1111', 2), ('aaaa', 3);
+    CREATE TABLE bytes (k VARBINARY(20) PRIMARY KEY, n INT);
+    INSERT INTO bytes VALUES ('cccc', 6), ('ZZZZ', 3), ('bbbb', 5), ('0000', 1), ('aaaa', 4), ('1111', 2);
+    CREATE TABLE big (k BIGINT UNSIGNED PRIMARY KEY, n INT);
+    INSERT INTO big VALUES (18446744073709551615, 3), (9223372036854775808, 2), (1, 1);
+    CREATE TABLE digits (k DECIMAL(20,5) PRIMARY KEY, n INT); INSERT INTO digits VALUES (10, 2), (9.5, 1);
+    CREATE TABLE moments (k DATETIME(6) PRIMARY KEY, n INT);
+    INSERT INTO moments VALUES ('2020-01-01 00:00:00.9', 2), ('2020-01-01 00:00:00.10', 1);
+    CREATE TABLE labels (k ENUM('z','a') PRIMARY KEY, n INT); INSERT INTO labels VALUES ('a', 2), ('z', 1);
+    CREATE TABLE padded (k CHAR(5) COLLATE utf8mb4_general_ci PRIMARY KEY, n INT);
+    INSERT INTO padded VALUES ('a', 1); INSERT IGNORE INTO padded VALUES ('a ', 2), ('A', 3);
+    CREATE TABLE pairs (tenant VARCHAR(9) COLLATE utf8mb4_general_ci, id INT, n INT, PRIMARY KEY (tenant, id));
+    INSERT INTO pairs VALUES ('b', 1, 4), ('A', 10, 3), ('a', 2, 2), ('B', 9, 5), ('a', -1, 1)";
+
+#[test]
+fn keys_come_once_in_the_servers_order_and_nothing_orders_them_here() {
+    for options in [Options::mysql(), Options::mariadb()] {
+        let server = shared(&options).unwrap();
+        let mut place = Place::new(&server, "snap_keys", KEYS);
+        place.set(&[("snapshot.max.threads", "3")]);
+        // Stopped in the middle of a table, the snapshot reads that table again from its beginning.
+        for interrupted in [false, true] {
+            if interrupted {
+                place.forget();
+                place.interrupted(2, false);
+            }
+            let mut came: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+            for record in place.snapshot() {
+                let table = record.source().text("table").unwrap().to_owned();
+                came.entry(table).or_default().push(number(&record, "n").unwrap());
+            }
+            let expected = [
+                ("big", 3),
+                ("bytes", 6),
+                ("ci", 6),
+                ("digits", 2),
+                ("labels", 2),
+                ("moments", 2),
+                ("padded", 1),
+                ("pairs", 5),
+            ];
+            let expected = expected.map(|(table, last)| (table.to_owned(), (1..=last).collect()));
+            assert_eq!(came, BTreeMap::from(expected));
+        }
+        place.end();
+    }
+}
+
 #[test]
 fn statements_come_in_the_order_of_the_history() {
     let server = shared(&Options::mysql()).unwrap();

@@ -265,6 +265,9 @@ pub struct HistoryConfig {
     pub on_mismatch: OnMismatch,
     /// `holdfast.schema.source`: where definitions of tables come from.
     pub source: SchemaSource,
+    /// For tests; see [`CompareContext::event_times_decide`](holdfast_history::compare::CompareContext).
+    #[doc(hidden)]
+    pub event_times_decide: bool,
 }
 
 /// The stored offset.
@@ -651,6 +654,7 @@ impl<'a> Checked<'a> {
             },
             snapshot: self.snapshot(),
             history: HistoryConfig {
+                event_times_decide: false,
                 store: self.history_store(base_dir, &topic_prefix),
                 only_captured_tables: self
                     .bool("schema.history.internal.store.only.captured.tables.ddl"),

@@ -136,6 +136,31 @@ fn a_schema_names_the_columns_and_ddl_in_the_log_moves_it_on() {
 }
 
 #[test]
+fn text_has_as_many_bits_as_are_declared_and_vectors_as_numbers() {
+    // BIT(3), BIT(9) and BIT(16): the bits beside whole bytes, then the bytes; VECTOR with a length of four bytes.
+    let columns = [
+        TestColumn::raw(16, &[3, 0]),
+        TestColumn::raw(16, &[1, 1]),
+        TestColumn::raw(16, &[0, 2]),
+        TestColumn::raw(242, &[4]),
+    ];
+    let vector = [8_u32.to_le_bytes(), 1.5_f32.to_le_bytes(), (-0.25_f32).to_le_bytes()].concat();
+    let row = [
+        TestValue::Raw(vec![5]),
+        TestValue::Raw(vec![1, 0]),
+        TestValue::Raw(vec![1, 2]),
+        TestValue::Raw(vector),
+    ];
+    let log =
+        LogBuilder::new("mysql-bin.000001").table_map(7, "d", "t", &columns).write_rows(7, &[&row]);
+    let (text, error) = print(log, Definitions::Log, Options::new(Format::Text));
+    assert_eq!(error, None);
+    for line in ["@1=b'101'", "@2=b'100000000'", "@3=b'0000000100000010'", "@4=[1.5,-0.25]"] {
+        assert!(text.contains(&format!("###   {line}\n")), "{line}: {text}");
+    }
+}
+
+#[test]
 fn a_definition_that_does_not_fit_is_an_error_that_names_the_place() {
     for (schema, expected) in [
         (

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use holdfast_binlog::Value;
 use holdfast_binlog::event::{Event, EventData};
-use holdfast_binlog::row::Side;
+use holdfast_binlog::row::{Side, WireType};
 use holdfast_binlog::value::{Date, JsonStyle, Time, Timestamp};
 use holdfast_binlog::wire::DecodeError;
 
@@ -156,7 +156,9 @@ fn image(
     for (index, column) in table.columns.iter().enumerate() {
         let Some(value) = image.get(index) else { continue };
         put(out, format_args!("###   @{}=", index + 1));
-        write_value(&value, column, out).map_err(|error| ValueError::Decode(side, index, error))?;
+        let wire = table.map.columns().get(index).map(|column| column.wire_type);
+        write_value(&value, wire, column, out)
+            .map_err(|error| ValueError::Decode(side, index, error))?;
         if let Some(name) = &column.name {
             put(out, format_args!(" /* {} */", name.replace("*/", "* /")));
         }
@@ -167,6 +169,7 @@ fn image(
 
 fn write_value(
     value: &Value<'_>,
+    wire: Option<WireType>,
     column: &LogColumn,
     out: &mut Vec<u8>,
 ) -> Result<(), DecodeError> {
@@ -183,11 +186,11 @@ fn write_value(
         Value::Double(number) => put(out, format_args!("{number:?}")),
         Value::Decimal(number) => number.write_text(out),
         Value::Bit(bytes) => {
-            out.extend_from_slice(b"b'");
-            for byte in bytes {
-                put(out, format_args!("{byte:08b}"));
-            }
-            out.push(b'\'');
+            let declared = match wire {
+                Some(WireType::Bit { bits }) => usize::from(bits),
+                _ => bytes.len() * 8,
+            };
+            write_bits(bytes, declared, out);
         }
         Value::Year(0) => out.extend_from_slice(b"0000"),
         Value::Year(year) => put(out, format_args!("{}", 1900 + u16::from(year))),
@@ -234,11 +237,35 @@ fn write_value(
         }
         Value::JsonText(text) => write_text(&String::from_utf8_lossy(text), out),
         Value::JsonDiffs(diffs) => write_hex(diffs.0, out),
-        Value::Geometry(bytes) | Value::Vector(bytes) => write_hex(bytes, out),
+        Value::Geometry(bytes) => write_hex(bytes, out),
+        Value::Vector(bytes) => write_vector(bytes, out),
         // A kind of value that did not exist when this was written.
         _ => out.extend_from_slice(b"?"),
     }
     Ok(())
+}
+
+/// Appends the last `declared` bits of `bytes`.
+fn write_bits(bytes: &[u8], declared: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"b'");
+    let start = out.len();
+    for byte in bytes {
+        put(out, format_args!("{byte:08b}"));
+    }
+    let padding = (out.len() - start).saturating_sub(declared);
+    out.drain(start..start + padding);
+    out.push(b'\'');
+}
+
+/// Appends little-endian 32-bit floats as a list; bytes that are no whole floats as they are.
+fn write_vector(bytes: &[u8], out: &mut Vec<u8>) {
+    let (floats, []) = bytes.as_chunks::<4>() else { return write_hex(bytes, out) };
+    out.push(b'[');
+    for (index, float) in floats.iter().enumerate() {
+        let comma = if index > 0 { "," } else { "" };
+        put(out, format_args!("{comma}{:?}", f32::from_le_bytes(*float)));
+    }
+    out.push(b']');
 }
 
 fn integer(column: &LogColumn, unsigned: u64, signed: i64, out: &mut Vec<u8>) {

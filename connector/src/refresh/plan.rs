@@ -6,7 +6,7 @@ use std::sync::Arc;
 use holdfast_binlog::event::table_map::Dialect;
 use holdfast_history::offset::{LogPlace, SourceOffset};
 use holdfast_history::store::HistoryStore;
-use holdfast_history::{Recovered, Table, TableChange, TableId, cross_check};
+use holdfast_history::{HistoryRecord, Recovered, Table, TableChange, TableId, cross_check};
 
 use super::definitions::{self, Live};
 use super::report::{DefinitionSource, MetStatement, RefusedTable, TableOutcome, TableReport};
@@ -14,6 +14,7 @@ use super::{GivenDefinition, RefreshOptions, from_log};
 use crate::assemble::{FirstRows, LogScan, ScannedStatement};
 use crate::config::Config;
 use crate::error::Error;
+use crate::history_tool;
 use crate::stores::recover;
 
 /// A table of the plan.
@@ -73,27 +74,18 @@ impl Known {
         lower_case_names: bool,
     ) -> Result<Self, Error> {
         let mut recorded: BTreeMap<TableId, Vec<(usize, Arc<Table>)>> = BTreeMap::new();
-        let location = history.location();
-        let mut number = 0;
-        history
-            .read(&mut |line, record| {
-                number += 1;
-                let damaged = |source| holdfast_history::Error::Damaged {
-                    location: location.clone(),
-                    line,
-                    source,
-                };
-                for change in record.to_record().map_err(damaged)?.table_changes {
-                    if let TableChange::Create(table) | TableChange::Alter { table, .. } = change {
-                        let of_table = recorded.entry(table.id.clone()).or_default();
-                        if of_table.last().is_none_or(|(_, last)| *last != table) {
-                            of_table.push((number, table));
-                        }
+        let mut keep = |number, record: HistoryRecord| {
+            for change in record.table_changes {
+                if let TableChange::Create(table) | TableChange::Alter { table, .. } = change {
+                    let of_table = recorded.entry(table.id.clone()).or_default();
+                    if of_table.last().is_none_or(|(_, last)| *last != table) {
+                        of_table.push((number, table));
                     }
                 }
-                Ok(())
-            })
-            .await?;
+            }
+            Ok(())
+        };
+        history_tool::read(history, &mut keep).await?;
         let recovered = recover(config, history, offset, lower_case_names).await.ok();
         Ok(Self { recovered, recorded })
     }

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::definition::{missing, optional_string, parse, read_definition, string, wrong};
 use super::{Group, RecordError, read_table_changes};
-use crate::json::{Members, Object};
+use crate::json::{Members, Scanner, once};
 use crate::offset::SourceOffset;
 use crate::record::{HistoryRecord, TableChange};
 use crate::schema::TableId;
@@ -20,7 +20,7 @@ use crate::store::Place;
 #[derive(Debug)]
 pub struct RecordLine<'a> {
     /// The record's `source`.
-    pub source: String,
+    pub source: Cow<'a, str>,
     /// The record's `position`.
     pub position: SourceOffset,
     /// Its place in the append.
@@ -38,30 +38,13 @@ enum Body<'a> {
     Members(Members<'a>),
 }
 
-/// A line as it is written. Anything else, a member that comes twice among it, is left to the slow way.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// A line as it is written. Anything else, a member that comes twice among it, is left to the slow way. Texts are JSON.
+#[derive(Debug)]
 struct PlainLine<'a> {
-    #[serde(borrow)]
-    source: Object<PlainSource<'a>>,
-    #[serde(borrow)]
-    position: &'a RawValue,
-    #[serde(default, rename = "ts_ms")]
     ts_ms: i64,
-    #[serde(borrow)]
-    database_name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    ddl: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    table_changes: Vec<Object<RawChange<'a>>>,
-    #[serde(borrow, default, rename = "holdfast_group", deserialize_with = "even_null")]
-    group: Option<&'a RawValue>,
-}
-
-#[derive(Debug, Deserialize)]
-struct PlainSource<'a> {
-    #[serde(borrow)]
-    server: Cow<'a, str>,
+    database_name: Option<&'a str>,
+    ddl: Option<&'a str>,
+    table_changes: Vec<RawChange<'a>>,
 }
 
 /// A change of which the definition has not been read, only checked to be JSON.
@@ -70,13 +53,14 @@ struct PlainSource<'a> {
 pub(crate) struct RawChange<'a> {
     #[serde(rename = "type")]
     kind: RawKind,
+    #[serde(borrow, deserialize_with = "json_text")]
+    id: &'a str,
+    #[serde(borrow, default, deserialize_with = "some_json_text")]
+    previous_id: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "some_json_text")]
+    table: Option<&'a str>,
     #[serde(borrow)]
-    id: Cow<'a, str>,
-    #[serde(borrow)]
-    previous_id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    table: Option<&'a RawValue>,
-    comment: Option<String>,
+    comment: Option<Cow<'a, str>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,15 +70,36 @@ enum RawKind {
     Drop,
 }
 
-impl<'de> Deserialize<'de> for RawKind {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match <&str>::deserialize(deserializer)? {
-            "CREATE" => Ok(Self::Create),
-            "ALTER" => Ok(Self::Alter),
-            "DROP" => Ok(Self::Drop),
-            _ => Err(serde::de::Error::custom("another type of change")),
+impl RawKind {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "CREATE" => Some(Self::Create),
+            "ALTER" => Some(Self::Alter),
+            "DROP" => Some(Self::Drop),
+            _ => None,
         }
     }
+}
+
+impl<'de> Deserialize<'de> for RawKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = <&str>::deserialize(deserializer)?;
+        Self::named(name).ok_or_else(|| serde::de::Error::custom("another type of change"))
+    }
+}
+
+fn json_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'de str, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(RawValue::get)
+}
+
+fn some_json_text<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'de str>, D::Error> {
+    json_text(deserializer).map(not_null)
+}
+
+fn not_null(json: &str) -> Option<&str> {
+    (json != "null").then_some(json)
 }
 
 impl<'a> RecordLine<'a> {
@@ -104,26 +109,32 @@ impl<'a> RecordLine<'a> {
     ///
     /// [`RecordError`], which names the member and never shows a value.
     pub fn parse(line: &'a str) -> Result<Self, RecordError> {
-        if let Ok(Object(plain)) = serde_json::from_str(line)
-            && let Ok(plain) = Self::plain(plain)
-        {
-            return Ok(plain);
-        }
-        Self::parse_members(line)
+        Self::plain(line).map_or_else(|| Self::parse_members(line), Ok)
     }
 
-    fn plain(plain: PlainLine<'a>) -> Result<Self, RecordError> {
-        Ok(Self {
-            source: plain.source.0.server.clone().into_owned(),
-            position: SourceOffset::from_json(plain.position.get())
-                .map_err(RecordError::Position)?,
-            group: match plain.group {
-                Some(group) => read_group(&parse(group, "holdfast_group")?)?,
-                None => None,
-            },
-            place: None,
-            body: Body::Plain(plain),
-        })
+    /// Reads a line that is as it is written; `None` for any other, which may be a record all the same.
+    fn plain(line: &'a str) -> Option<Self> {
+        let (mut source, mut position, mut group) = (None, None, None);
+        let (mut ts_ms, mut database_name, mut ddl, mut changes) = (None, None, None, None);
+        let mut scanner = Scanner::new(line);
+        scanner.object(|scanner, name| match name {
+            "source" => once(&mut source, read_plain_source(scanner)?),
+            "position" => once(&mut position, SourceOffset::scan(scanner)?),
+            "ts_ms" => once(&mut ts_ms, scanner.integer()?),
+            "databaseName" => once(&mut database_name, scanner.value()?),
+            "ddl" => once(&mut ddl, scanner.value()?),
+            "tableChanges" => once(&mut changes, read_plain_changes(scanner)?),
+            "holdfast_group" => once(&mut group, group_of(&scanner.text()?)?),
+            _ => scanner.value().map(drop),
+        })?;
+        scanner.end()?;
+        let body = Body::Plain(PlainLine {
+            ts_ms: ts_ms.unwrap_or_default(),
+            database_name: database_name.and_then(not_null),
+            ddl: ddl.and_then(not_null),
+            table_changes: changes.unwrap_or_default(),
+        });
+        Some(Self { source: source?, position: position?, group, place: None, body })
     }
 
     /// Reads a line member by member: slower, takes more, and says what is wrong.
@@ -143,7 +154,7 @@ impl<'a> RecordLine<'a> {
             }
         }
         Ok(Self {
-            source: source.ok_or_else(|| missing("source.server"))?,
+            source: Cow::Owned(source.ok_or_else(|| missing("source.server"))?),
             position: position.ok_or_else(|| missing("position"))?,
             group,
             place: None,
@@ -168,7 +179,7 @@ impl<'a> RecordLine<'a> {
         let members = match &self.body {
             Body::Plain(plain) => {
                 let mut ids = Vec::with_capacity(plain.table_changes.len());
-                for Object(change) in &plain.table_changes {
+                for change in &plain.table_changes {
                     ids.push(change.id()?);
                     ids.extend(change.previous()?);
                 }
@@ -188,7 +199,7 @@ impl<'a> RecordLine<'a> {
     }
 
     /// The changes without their definitions; `None` where the line has to be read as a whole to tell them.
-    pub(crate) fn raw_changes(&self) -> Option<&[Object<RawChange<'a>>]> {
+    pub(crate) fn raw_changes(&self) -> Option<&[RawChange<'a>]> {
         match &self.body {
             Body::Plain(plain) => Some(&plain.table_changes),
             Body::Members(_) => None,
@@ -205,10 +216,10 @@ impl<'a> RecordLine<'a> {
             Body::Plain(plain) => plain.ddl,
             Body::Members(members) => {
                 let ddl = members.0.iter().rev().find(|(name, _)| name == "ddl");
-                ddl.map(|(_, raw)| *raw)
+                ddl.map(|(_, raw)| raw.get())
             }
         };
-        raw.map_or(Ok(None), |raw| string(&parse(raw, "ddl")?, "ddl"))
+        raw.map_or(Ok(None), |json| string_in(json, "ddl"))
     }
 
     /// The whole record.
@@ -218,7 +229,7 @@ impl<'a> RecordLine<'a> {
     /// [`RecordError`], which names the member and never shows a value.
     pub fn to_record(&self) -> Result<HistoryRecord, RecordError> {
         let mut record = HistoryRecord {
-            source: self.source.clone(),
+            source: self.source.clone().into_owned(),
             position: self.position.clone(),
             ts_ms: 0,
             database_name: String::new(),
@@ -228,12 +239,11 @@ impl<'a> RecordLine<'a> {
         let members = match &self.body {
             Body::Plain(plain) => {
                 record.ts_ms = plain.ts_ms;
-                if let Some(raw) = plain.database_name {
-                    let name = string(&parse(raw, "databaseName")?, "databaseName")?;
-                    record.database_name = name.unwrap_or_default();
+                if let Some(json) = plain.database_name {
+                    record.database_name = string_in(json, "databaseName")?.unwrap_or_default();
                 }
                 record.ddl = self.ddl()?;
-                for (index, Object(change)) in plain.table_changes.iter().enumerate() {
+                for (index, change) in plain.table_changes.iter().enumerate() {
                     let under = |error: RecordError| error.under(&format!("tableChanges[{index}]"));
                     record.table_changes.push(change.to_change().map_err(under)?);
                 }
@@ -265,28 +275,52 @@ impl<'a> RecordLine<'a> {
     }
 }
 
-impl RawChange<'_> {
+impl<'a> RawChange<'a> {
+    fn scan(scanner: &mut Scanner<'a>) -> Option<Self> {
+        let (mut kind, mut id, mut previous_id) = (None, None, None);
+        let (mut table, mut comment) = (None, None);
+        scanner.object(|scanner, name| match name {
+            "type" => once(&mut kind, RawKind::named(&scanner.text()?)?),
+            "id" => once(&mut id, scanner.value()?),
+            "previousId" => once(&mut previous_id, scanner.value()?),
+            "table" => once(&mut table, scanner.value()?),
+            "comment" => once(&mut comment, scanner.text_or_null()?),
+            _ => scanner.value().map(drop),
+        })?;
+        Some(Self {
+            kind: kind?,
+            id: id?,
+            previous_id: previous_id.and_then(not_null),
+            table: table.and_then(not_null),
+            comment: comment.flatten(),
+        })
+    }
+
+    /// The JSON of the table's name after the statement. The same text is the same name.
+    pub(crate) const fn id_text(&self) -> &'a str {
+        self.id
+    }
+
     /// The table's name after the statement.
     pub(crate) fn id(&self) -> Result<TableId, RecordError> {
-        self.id.parse().map_err(|_| wrong("id", NAME))
+        read_name(self.id, "id")?.ok_or_else(|| missing("id"))
     }
 
     /// The table's name before a rename.
     pub(crate) fn previous(&self) -> Result<Option<TableId>, RecordError> {
-        let Some(raw) = self.previous_id.filter(|_| self.kind == RawKind::Alter) else {
-            return Ok(None);
-        };
-        let Some(name) = string(&parse(raw, "previousId")?, "previousId")? else { return Ok(None) };
-        name.parse().map(Some).map_err(|_| wrong("previousId", NAME))
+        match self.previous_id {
+            Some(json) if self.kind == RawKind::Alter => read_name(json, "previousId"),
+            Some(_) | None => Ok(None),
+        }
     }
 
     /// The JSON of the definition and the comment beside it; `None` when the table was dropped.
-    pub(crate) fn definition(&self) -> Result<Option<(&str, Option<&str>)>, RecordError> {
+    pub(crate) fn definition(&self) -> Result<Option<(&'a str, Option<&str>)>, RecordError> {
         if self.kind == RawKind::Drop {
             return Ok(None);
         }
         let table = self.table.ok_or_else(|| missing("table"))?;
-        Ok(Some((table.get(), self.comment.as_deref())))
+        Ok(Some((table, self.comment.as_deref())))
     }
 
     /// The whole change.
@@ -302,13 +336,29 @@ impl RawChange<'_> {
     }
 }
 
-const NAME: &str = "a quoted database and table name";
+fn read_plain_source<'a>(scanner: &mut Scanner<'a>) -> Option<Cow<'a, str>> {
+    let mut server = None;
+    scanner.object(|scanner, name| match name {
+        "server" => once(&mut server, scanner.text()?),
+        _ => scanner.value().map(drop),
+    })?;
+    server
+}
 
-/// A member that is there, be it null.
-fn even_null<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
+fn read_plain_changes<'a>(scanner: &mut Scanner<'a>) -> Option<Vec<RawChange<'a>>> {
+    let mut changes = Vec::with_capacity(1);
+    scanner.array(|scanner| RawChange::scan(scanner).map(|change| changes.push(change)))?;
+    Some(changes)
+}
+
+/// A string or null, from its JSON.
+fn string_in(json: &str, name: &'static str) -> Result<Option<String>, RecordError> {
+    serde_json::from_str(json).map_err(|_| wrong(name, "a string"))
+}
+
+fn read_name(json: &str, member: &'static str) -> Result<Option<TableId>, RecordError> {
+    let Some(name) = string_in(json, member)? else { return Ok(None) };
+    name.parse().map(Some).map_err(|_| wrong(member, "a quoted database and table name"))
 }
 
 fn read_source(value: &Value) -> Result<Option<String>, RecordError> {
@@ -320,13 +370,14 @@ fn read_source(value: &Value) -> Result<Option<String>, RecordError> {
 }
 
 fn read_group(value: &Value) -> Result<Option<Group>, RecordError> {
-    let parsed = value.as_str().and_then(|text| {
-        let (index, count) = text.split_once('/')?;
-        let group = Group { index: index.parse().ok()?, count: count.parse().ok()? };
-        (group.index >= 1 && group.index <= group.count).then_some(group)
-    });
-    match parsed {
+    match value.as_str().and_then(group_of) {
         Some(group) => Ok(Some(group)),
         None => Err(wrong("holdfast_group", "a number and a count")),
     }
+}
+
+fn group_of(text: &str) -> Option<Group> {
+    let (index, count) = text.split_once('/')?;
+    let group = Group { index: index.parse().ok()?, count: count.parse().ok()? };
+    (group.index >= 1 && group.index <= group.count).then_some(group)
 }

@@ -253,6 +253,37 @@ fn the_fast_way_takes_what_is_written_and_nothing_that_the_slow_way_reads_otherw
     }
 }
 
+#[test]
+fn a_line_with_white_space_between_its_tokens_is_read_the_fast_way_too() {
+    for line in [CREATE, RENAME, SET].into_iter().chain(DEBEZIUM_FILE.lines()) {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        let spaced = serde_json::to_string_pretty(&value).unwrap().replace('\n', "\t");
+        let read = RecordLine::parse(&spaced).unwrap();
+        assert!(read.raw_changes().is_some());
+        assert_eq!(read.to_record(), RecordLine::parse(line).unwrap().to_record());
+        both_ways(&spaced);
+    }
+}
+
+#[test]
+fn damage_in_a_definition_that_nobody_needs_is_an_error_all_the_same() {
+    let damaged = [
+        ("\"jdbcType\":3", "\"jdbcType\":03"),
+        ("\"jdbcType\":3", "\"jdbcType\" 3"),
+        ("\"comment\":\"net\"", "\"comment\":\"n\u{1}t\""),
+        ("\"comment\":\"net\"", "\"comment\":\"\\x\""),
+        ("\"enumValues\":[]},", "\"enumValues\":[},"),
+        ("\"optional\":true", "\"optional\":tru"),
+        ("],\"attributes\"", "}],\"attributes\""),
+    ];
+    for (from, to) in damaged {
+        let line = CREATE.replacen(from, to, 1);
+        assert_ne!(line, CREATE, "{from}");
+        let error = RecordLine::parse(&line).unwrap_err();
+        assert!(matches!(error, RecordError::NotAnObject { column: 1.. }), "{line}: {error}");
+    }
+}
+
 /// Asserts that a line is read the same with and without the short cuts.
 fn both_ways(line: &str) {
     let slow = RecordLine::parse_members(line).and_then(|line| line.to_record());

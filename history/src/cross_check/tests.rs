@@ -164,6 +164,29 @@ fn what_the_log_says_beside_the_types_must_fit_too() {
 }
 
 #[test]
+fn a_null_that_the_definition_does_not_allow_is_a_difference() {
+    // The map of these tests says of every column that it can be NULL.
+    let nullable = map(&[(3, &[])], &[]);
+    let mismatch = check(&table(&["INT NOT NULL"], Flavor::MySql), &nullable, Dialect::MySql);
+    let mismatch = mismatch.unwrap_err();
+    assert_eq!(mismatch.property, Property::Nullness);
+    assert_eq!(
+        mismatch.to_string(),
+        "column 1 differs in whether it can be NULL: the definition has `c0` INT NOT NULL, the log has INT that can be NULL"
+    );
+    let not_null = not_null(&[(3, &[])], &[]);
+    for definition in ["INT NOT NULL", "INT"] {
+        let table = table(&[definition], Flavor::MySql);
+        assert_eq!(check(&table, &not_null, Dialect::MySql), Ok(()), "{definition}");
+    }
+    // What the model makes NOT NULL because it is the key says nothing.
+    for definition in ["INT", "INT NOT NULL PRIMARY KEY", "INT NOT NULL UNIQUE"] {
+        let table = table(&[definition], Flavor::MySql);
+        assert_eq!(check(&table, &nullable, Dialect::MySql), Ok(()), "{definition}");
+    }
+}
+
+#[test]
 fn a_column_too_few_or_too_many_is_found_where_it_is() {
     let table = table(&["INT", "VARCHAR(10)"], Flavor::MySql);
     let longer = map(&[(3, &[]), (15, &[40, 0]), (8, &[])], &[]);
@@ -244,12 +267,6 @@ fn the_end_of_a_rows_life_is_in_no_key_of_a_definition() {
 fn a_sequence_is_told_by_its_columns() {
     let columns: [(u8, &[u8]); 8] =
         [(8, &[]), (8, &[]), (8, &[]), (8, &[]), (8, &[]), (8, &[]), (1, &[]), (8, &[])];
-    let not_null = |columns: &[(u8, &[u8])], optional: &[u8]| {
-        let mut body = map(columns, optional).body().to_vec();
-        let at = body.len() - optional.len() - 1;
-        body[at] = 0;
-        TableMap::parse(&body, TableIdWidth::Six).unwrap()
-    };
     assert!(is_sequence(&not_null(&columns, &[]), Dialect::MariaDb));
     assert!(!is_sequence(&not_null(&columns, &[]), Dialect::MySql));
     assert!(!is_sequence(&not_null(&columns[..7], &[]), Dialect::MariaDb));
@@ -284,5 +301,13 @@ fn map(columns: &[(u8, &[u8])], optional: &[u8]) -> TableMap {
     body.extend(metadata);
     body.extend(vec![0xff; columns.len().div_ceil(8)]);
     body.extend(optional);
+    TableMap::parse(&body, TableIdWidth::Six).unwrap()
+}
+
+/// As [`map`], with up to eight columns that are NOT NULL.
+fn not_null(columns: &[(u8, &[u8])], optional: &[u8]) -> TableMap {
+    let mut body = map(columns, optional).body().to_vec();
+    let at = body.len() - optional.len() - 1;
+    body[at] = 0;
     TableMap::parse(&body, TableIdWidth::Six).unwrap()
 }

@@ -1,13 +1,13 @@
 //! Applying records to tables.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
+use super::deferred::Deferred;
 use super::{RecoverOptions, RecoveryReport};
 use crate::ahead::Ahead;
-use crate::codec::{RawChange, RecordError, read_definition};
+use crate::codec::{RawChange, RecordError};
 use crate::ddl::{DdlContext, apply_statement};
 use crate::error::Error;
-use crate::json::Object;
 use crate::offset::{LogPlace, SourceOffset};
 use crate::record::{HistoryRecord, TableChange};
 use crate::schema::{TableId, Tables};
@@ -18,8 +18,8 @@ pub(super) struct Replay<'a> {
     pub(super) options: RecoverOptions<'a>,
     /// As the records say, but for what is in `deferred`.
     pub(super) tables: Tables,
-    /// The newest definitions of tables, by their key in `tables`, not read yet: a later record may replace them.
-    deferred: HashMap<TableId, Deferred>,
+    /// The definitions that are not read yet, and whose origins are not in the report yet.
+    deferred: Deferred,
     pub(super) report: RecoveryReport,
     /// Statements applied by their text: a second record of one is a retry after a lost answer.
     pub(super) statements: HashSet<(String, u64, String, String)>,
@@ -27,22 +27,12 @@ pub(super) struct Replay<'a> {
     pub(super) ahead: Ahead,
 }
 
-/// A definition that has only been checked to be JSON.
-#[derive(Debug)]
-struct Deferred {
-    id: TableId,
-    table: String,
-    comment: Option<String>,
-    /// The line that it is on, and its number in the record, from 0.
-    place: (u64, usize),
-}
-
 impl<'a> Replay<'a> {
     pub(super) fn new(options: RecoverOptions<'a>) -> Self {
         Self {
             tables: Tables::new(options.lower_case_names),
             options,
-            deferred: HashMap::new(),
+            deferred: Deferred::default(),
             report: RecoveryReport::default(),
             statements: HashSet::new(),
             ahead: Ahead::default(),
@@ -62,40 +52,30 @@ impl<'a> Replay<'a> {
         &mut self,
         number: usize,
         line: u64,
-        changes: &[Object<RawChange<'_>>],
+        changes: &[RawChange<'_>],
     ) -> Result<(), RecordError> {
-        for (index, Object(change)) in changes.iter().enumerate() {
+        for (index, change) in changes.iter().enumerate() {
             let under = |error: RecordError| error.under(&format!("tableChanges[{index}]"));
-            let id = change.id().map_err(under)?;
+            let name = self.deferred.name(change, &self.tables).map_err(under)?;
             if let Some(previous) = change.previous().map_err(under)? {
                 self.forget(&previous);
             }
-            let Some((table, comment)) = change.definition().map_err(under)? else {
-                self.forget(&id);
+            let Some(definition) = change.definition().map_err(under)? else {
+                self.forget(&name.0);
                 continue;
             };
-            match self.report.origins.get_mut(&id) {
-                Some(origin) => *origin = number,
-                None => drop(self.report.origins.insert(id.clone(), number)),
+            if let Some((id, record)) = self.deferred.put(name, number, definition, (line, index)) {
+                self.report.origins.insert(TableId::clone(&id), record);
             }
-            let deferred = self.deferred.entry(self.tables.key(&id)).or_insert_with(|| Deferred {
-                id: id.clone(),
-                table: String::new(),
-                comment: None,
-                place: (0, 0),
-            });
-            deferred.id = id;
-            deferred.table.clear();
-            deferred.table.push_str(table);
-            deferred.comment = comment.map(str::to_owned);
-            deferred.place = (line, index);
         }
         self.report.applied += 1;
         Ok(())
     }
 
     fn forget(&mut self, id: &TableId) {
-        self.deferred.remove(&self.tables.key(id));
+        if let Some(definition) = self.deferred.remove(id, &self.tables) {
+            self.report.origins.insert(TableId::clone(&definition.id), definition.record);
+        }
         self.tables.remove(id);
         self.report.origins.remove(id);
     }
@@ -105,13 +85,9 @@ impl<'a> Replay<'a> {
         if self.deferred.is_empty() {
             return Ok(());
         }
-        let mut deferred: Vec<Deferred> =
-            std::mem::take(&mut self.deferred).into_values().collect();
-        deferred.sort_by_key(|deferred| deferred.place);
-        for Deferred { id, table, comment, place: (line, index) } in deferred {
-            let table = read_definition(id, &table, comment)
-                .map_err(|error| (line, error.under(&format!("tableChanges[{index}]"))))?;
-            self.tables.put(table);
+        for definition in self.deferred.take() {
+            self.report.origins.insert(TableId::clone(&definition.id), definition.record);
+            self.tables.put(definition.read()?);
         }
         Ok(())
     }

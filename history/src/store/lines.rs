@@ -9,6 +9,8 @@
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
+use memchr::memchr2;
+
 use super::{Place, Visit};
 use crate::codec::{Group, RecordError, RecordLine, peek_group, write_record};
 use crate::error::Error;
@@ -189,45 +191,78 @@ struct Line<'a> {
     terminated: bool,
 }
 
-/// Reads a file line by line, holding one line at a time (one chunk between `\n`s).
+/// Reads a file line by line. A line that is in the reader's buffer as a whole is handed out there, any other is put
+/// together first: no more than one line is held.
 struct Lines<R> {
     reader: R,
-    chunk: Vec<u8>,
-    /// Whether there are ends of lines inside the chunk.
-    broken: bool,
-    /// Bytes of the chunk that were handed out.
-    at: usize,
+    /// How much of the reader's buffer was handed out.
+    taken: usize,
+    /// A line that was put together.
+    pieces: Vec<u8>,
     /// The end of the line handed out last.
     place: Place,
 }
 
+/// Where a line ends.
+enum End {
+    InBuffer { line: usize, line_break: usize },
+    InPieces { line_break: usize },
+}
+
 impl<R: BufRead> Lines<R> {
     const fn new(reader: R, start: Place) -> Self {
-        Self { reader, chunk: Vec::new(), broken: false, at: 0, place: start }
+        Self { reader, taken: 0, pieces: Vec::new(), place: start }
     }
 
     fn next(&mut self) -> io::Result<Option<Line<'_>>> {
-        if self.at >= self.chunk.len() {
-            self.chunk.clear();
-            self.at = 0;
-            if self.reader.read_until(b'\n', &mut self.chunk)? == 0 {
-                return Ok(None);
+        self.reader.consume(std::mem::take(&mut self.taken));
+        let Some(end) = self.find_end()? else { return Ok(None) };
+        let (bytes, line_break) = match end {
+            End::InBuffer { line, line_break } => {
+                self.taken = line + line_break;
+                (self.reader.fill_buf()?.get(..line).unwrap_or_default(), line_break)
             }
-            self.broken = self.chunk.contains(&b'\r');
-        }
-        let rest = self.chunk.get(self.at..).unwrap_or_default();
-        let end = if self.broken {
-            rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len())
-        } else {
-            rest.strip_suffix(b"\n").unwrap_or(rest).len()
+            End::InPieces { line_break } => (self.pieces.as_slice(), line_break),
         };
-        let (bytes, ending) = rest.split_at(end);
-        let ending = if ending.starts_with(b"\r\n") { 2 } else { ending.len().min(1) };
-        self.at += bytes.len() + ending;
-        let len = u64::try_from(bytes.len() + ending).unwrap_or(u64::MAX);
+        let len = u64::try_from(bytes.len() + line_break).unwrap_or(u64::MAX);
         self.place.line += 1;
         self.place.end = self.place.end.saturating_add(len);
-        Ok(Some(Line { bytes, place: self.place, terminated: ending > 0 }))
+        Ok(Some(Line { bytes, place: self.place, terminated: line_break > 0 }))
+    }
+
+    /// Finds the end of the next line; `None` at the end of the file.
+    fn find_end(&mut self) -> io::Result<Option<End>> {
+        let buffer = self.reader.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(None);
+        }
+        if let Some(line) = memchr2(b'\n', b'\r', buffer) {
+            match buffer.get(line..).unwrap_or_default() {
+                [b'\r', b'\n', ..] => return Ok(Some(End::InBuffer { line, line_break: 2 })),
+                // Whether a newline follows is in what comes next.
+                [b'\r'] => {}
+                _ => return Ok(Some(End::InBuffer { line, line_break: 1 })),
+            }
+        }
+        self.pieces.clear();
+        loop {
+            let buffer = self.reader.fill_buf()?;
+            let end = memchr2(b'\n', b'\r', buffer);
+            let len = end.unwrap_or(buffer.len());
+            self.pieces.extend_from_slice(buffer.get(..len).unwrap_or_default());
+            let last = buffer.get(len).copied();
+            let is_over = buffer.is_empty();
+            self.reader.consume(len + usize::from(last.is_some()));
+            match last {
+                None if is_over => return Ok(Some(End::InPieces { line_break: 0 })),
+                None => {}
+                Some(b'\r') if self.reader.fill_buf()?.first() == Some(&b'\n') => {
+                    self.reader.consume(1);
+                    return Ok(Some(End::InPieces { line_break: 2 }));
+                }
+                Some(_) => return Ok(Some(End::InPieces { line_break: 1 })),
+            }
+        }
     }
 }
 
@@ -253,6 +288,27 @@ mod tests {
             let scan = scan(text.as_bytes(), "h").unwrap();
             assert_eq!(scan.records, [record(1), record(2), record(3)]);
             assert_eq!((scan.complete, scan.at_line_start), (text.len(), at_line_start));
+        }
+    }
+
+    #[test]
+    fn a_line_may_end_anywhere_in_the_readers_buffer() {
+        let text = b"a\r\nbb\n\rccc\r\r\n\n\ndddddd";
+        let expected =
+            [("a", 2), ("bb", 1), ("", 1), ("ccc", 1), ("", 2), ("", 1), ("", 1), ("dddddd", 0)];
+        for size in 1..=text.len() + 1 {
+            let mut lines =
+                Lines::new(BufReader::with_capacity(size, text.as_slice()), Place::default());
+            let mut end = 0;
+            for (number, (line, line_break)) in (1..).zip(expected) {
+                end += line.len() + line_break;
+                let found = lines.next().unwrap().unwrap();
+                assert_eq!(found.bytes, line.as_bytes(), "line {number}, buffer of {size}");
+                assert_eq!(found.place.line, number);
+                assert_eq!(found.place.end, u64::try_from(end).unwrap());
+                assert_eq!(found.terminated, line_break > 0);
+            }
+            assert!(lines.next().unwrap().is_none());
         }
     }
 

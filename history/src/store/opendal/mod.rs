@@ -23,37 +23,29 @@
 //! nothing could tell two writers apart there. RisingWave itself overwrites, so it must not run on the same folder at the
 //! same time.
 
+mod checkpoint;
+mod create;
+mod objects;
 mod url;
 
 pub use url::{ObjectUrl, S3Credentials, UrlError};
 
-use std::fs::{self, OpenOptions};
-use std::future::{Future, poll_fn};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Poll;
+use std::io;
+use std::path::PathBuf;
 
 use async_trait::async_trait;
-use opendal::{Buffer, EntryMode, ErrorKind, Operator};
+use opendal::{Buffer, ErrorKind, Operator};
 use tokio::sync::Mutex;
 
-use super::file::{replace, sync_folder};
-use super::lines::{encode_alone, fingerprint, visit_lines};
+use self::create::{Created, create_file};
+use super::lines::{encode_alone, visit_lines};
 use super::{Checkpoints, HistoryStore, Place, Visit};
 use crate::codec::RecordLine;
 use crate::error::{Error, Written};
 use crate::record::HistoryRecord;
 
-/// How many objects are asked for at the same time, and how many bytes of them are held.
-const READ_AHEAD: (usize, u64) = (16, 32 << 20);
-/// No object of a history is larger.
-const MAX_OBJECT_BYTES: u64 = 1 << 30;
 /// Shows that the service creates an object only if it is not there. Not a `.dat`: RisingWave passes over it.
 const PROBE: &str = "holdfast-probe";
-/// Where the checkpoint is. Not a `.dat` either.
-const CHECKPOINT: &str = "holdfast-checkpoint";
 const PROBE_TEXT: &[u8] =
     b"Holdfast writes this twice, to see that the second time is refused. It may be removed.\n";
 
@@ -76,22 +68,6 @@ struct Writer {
     next: u64,
     /// Whether an append was given up before its outcome was known.
     unknown: bool,
-}
-
-/// One object of the history.
-#[derive(Debug)]
-struct Object {
-    number: u64,
-    path: String,
-    /// As the listing has it; 0 where it has none.
-    bytes: u64,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Created {
-    Yes,
-    /// Another object has the name.
-    Exists,
 }
 
 impl OpendalHistoryStore {
@@ -175,91 +151,6 @@ impl OpendalHistoryStore {
             }
         }
         Err(refused())
-    }
-
-    /// The objects of the history, in their order.
-    async fn list(&self) -> Result<Vec<Object>, Error> {
-        let failed =
-            |source| Error::Read { location: self.location.clone(), action: "list", source };
-        if let Some(root) = &self.local {
-            // OpenDAL lists what is no folder as an empty one.
-            match fs::metadata(root.join(&self.folder)) {
-                Ok(found) if found.is_dir() => {}
-                Ok(_) => return Err(failed(io::Error::from(io::ErrorKind::NotADirectory))),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-                Err(error) => return Err(failed(error)),
-            }
-        }
-        let entries = self.operator.list(&self.folder).await.map_err(io_error).map_err(failed)?;
-        let mut objects = Vec::new();
-        for entry in entries {
-            let (path, metadata) = entry.into_parts();
-            let name = path.strip_prefix(&self.folder).filter(|name| !name.contains('/'));
-            let Some(name) = name.filter(|_| metadata.mode() != EntryMode::DIR) else { continue };
-            let Some(digits) = digits(name) else { continue };
-            let number = digits.parse().map_err(|_| {
-                let what = format!("the number of {name} is too large");
-                failed(io::Error::new(io::ErrorKind::InvalidData, what))
-            })?;
-            objects.push(Object { number, path, bytes: metadata.content_length() });
-        }
-        objects.sort_by(|a, b| (a.number, &a.path).cmp(&(b.number, &b.path)));
-        Ok(objects)
-    }
-
-    /// The first of `.damaged-1`, `.damaged-2` and so on that no object's name ends in.
-    async fn free_suffix(&self) -> Result<String, Error> {
-        let failed =
-            |source| Error::Read { location: self.location.clone(), action: "list", source };
-        let entries = self.operator.list(&self.folder).await.map_err(io_error).map_err(failed)?;
-        let mut number = 1_u32;
-        loop {
-            let suffix = format!(".damaged-{number}");
-            if !entries.iter().any(|entry| entry.path().ends_with(&suffix)) {
-                return Ok(suffix);
-            }
-            number = number.saturating_add(1);
-        }
-    }
-
-    fn size(&self, object: &Object) -> Result<u64, Error> {
-        let Some(root) = &self.local else { return Ok(object.bytes) };
-        let metadata = fs::metadata(root.join(&object.path));
-        Ok(metadata.map_err(self.failed(&object.path, "look at"))?.len())
-    }
-
-    async fn get(&self, object: &Object) -> Result<Buffer, Error> {
-        let failed = || self.failed(&object.path, "read");
-        let bytes = self.size(object)?;
-        if bytes > MAX_OBJECT_BYTES {
-            let what = format!("it has {bytes} bytes, which is no object of a history");
-            return Err(failed()(io::Error::new(io::ErrorKind::InvalidData, what)));
-        }
-        self.operator.read(&object.path).await.map_err(io_error).map_err(failed())
-    }
-
-    /// Reads objects in their order; of the one that `start` is in, what follows it.
-    async fn read_objects(
-        &self,
-        objects: &[Object],
-        start: Place,
-        visit: &mut Visit<'_>,
-    ) -> Result<(), Error> {
-        let mut rest = objects;
-        while !rest.is_empty() {
-            let (ahead, later) = rest.split_at(ahead(rest));
-            rest = later;
-            let contents = join(ahead.iter().map(|object| self.get(object)).collect()).await;
-            for (object, content) in pairs(ahead, contents) {
-                let location = self.location_of(&object.path);
-                let begin = Place { object: object.number, ..Place::default() };
-                let begin = if object.number == start.object { start } else { begin };
-                let bytes = content?.to_bytes();
-                let at = usize::try_from(begin.end).unwrap_or(usize::MAX);
-                visit_lines(bytes.get(at..).unwrap_or_default(), begin, &location, visit)?;
-            }
-        }
-        Ok(())
     }
 
     /// Creates an object, as a whole and durably, unless it is there.
@@ -394,159 +285,12 @@ impl HistoryStore for OpendalHistoryStore {
     }
 }
 
-#[async_trait]
-impl Checkpoints for OpendalHistoryStore {
-    async fn load_checkpoint(&self) -> Result<Option<Vec<u8>>, Error> {
-        let path = format!("{}{CHECKPOINT}", self.folder);
-        match self.operator.read(&path).await {
-            Ok(bytes) => Ok(Some(bytes.to_vec())),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.failed(&path, "read")(io_error(error))),
-        }
-    }
-
-    async fn save_checkpoint(&self, checkpoint: &[u8]) -> Result<(), Error> {
-        if self.writer.is_none() {
-            return Err(Error::ReadOnly { location: self.location() });
-        }
-        let path = format!("{}{CHECKPOINT}", self.folder);
-        let saved = match &self.local {
-            Some(root) => replace(&root.join(&path), checkpoint),
-            None => {
-                let body = Buffer::from(checkpoint.to_vec());
-                self.operator.write(&path, body).await.map(drop).map_err(io_error)
-            }
-        };
-        saved.map_err(self.failed(&path, "keep a checkpoint of"))
-    }
-
-    /// The names and sizes of the objects before that of the place, and what that one has up to there.
-    async fn fingerprint(&self, place: Place) -> Result<Option<String>, Error> {
-        let objects = self.list().await?;
-        let count = objects.partition_point(|object| object.number <= place.object);
-        let before = objects.get(..count).unwrap_or_default();
-        let Some((last, before)) = before.split_last() else { return Ok(None) };
-        // Two objects of one number are an order that nobody has made.
-        if last.number != place.object || before.last().is_some_and(|one| one.number == last.number)
-        {
-            return Ok(None);
-        }
-        let mut names = crc32fast::Hasher::new();
-        for object in before {
-            names.update(format!("{} {}\n", object.path, self.size(object)?).as_bytes());
-        }
-        let content = self.get(last).await?.to_bytes();
-        let found = fingerprint(io::Cursor::new(&*content), place.end)
-            .map_err(self.failed(&last.path, "read"))?;
-        Ok(found.map(|found| format!("{count}-{:08x}-{found}", names.finalize())))
-    }
-
-    async fn read_after(&self, place: Place, visit: &mut Visit<'_>) -> Result<(), Error> {
-        let objects = self.list().await?;
-        let from = objects.partition_point(|object| object.number < place.object);
-        self.read_objects(objects.get(from..).unwrap_or_default(), place, visit).await
-    }
-}
-
 fn operator(url: &ObjectUrl) -> Result<Operator, Error> {
     url.operator().map_err(|source| Error::Read {
         location: url.to_string(),
         action: "open",
         source,
     })
-}
-
-/// The number in the name of an object of a history: it ends in `.dat`, and holds `schema_history_<digits>.dat`.
-fn digits(name: &str) -> Option<&str> {
-    const START: &str = "schema_history_";
-    if !name.ends_with(".dat") {
-        return None;
-    }
-    name.match_indices(START).find_map(|(at, _)| {
-        let rest = name.get(at + START.len()..)?;
-        let end = rest.find(|c: char| !c.is_ascii_digit())?;
-        let (digits, rest) = rest.split_at_checked(end)?;
-        (!digits.is_empty() && rest.starts_with(".dat")).then_some(digits)
-    })
-}
-
-/// How many of the next objects to ask for at once, 1 and more.
-fn ahead(objects: &[Object]) -> usize {
-    let (most, bytes) = READ_AHEAD;
-    let mut sum = 0_u64;
-    let fit = objects.iter().take(most).take_while(|object| {
-        sum = sum.saturating_add(object.bytes);
-        sum <= bytes
-    });
-    fit.count().clamp(1, objects.len().max(1))
-}
-
-/// Objects and what was got for each, in order.
-fn pairs<T>(objects: &[Object], got: Vec<T>) -> impl Iterator<Item = (&Object, T)> {
-    debug_assert_eq!(objects.len(), got.len());
-    let mut objects = objects.iter();
-    got.into_iter().map_while(move |got| Some((objects.next()?, got)))
-}
-
-/// Runs futures at the same time, and gives their results in their order.
-async fn join<F: Future + Send>(futures: Vec<F>) -> Vec<F::Output>
-where
-    F::Output: Send,
-{
-    enum Slot<F: Future> {
-        Running(Pin<Box<F>>),
-        Done(F::Output),
-    }
-    // The results are moved out at the end, and are never looked at through a pin.
-    impl<F: Future> Unpin for Slot<F> {}
-    let mut slots: Vec<Slot<F>> =
-        futures.into_iter().map(|future| Slot::Running(Box::pin(future))).collect();
-    poll_fn(move |context| {
-        let mut running = false;
-        for slot in &mut slots {
-            if let Slot::Running(future) = slot {
-                match future.as_mut().poll(context) {
-                    Poll::Ready(done) => *slot = Slot::Done(done),
-                    Poll::Pending => running = true,
-                }
-            }
-        }
-        if running {
-            return Poll::Pending;
-        }
-        let done = std::mem::take(&mut slots).into_iter().filter_map(|slot| match slot {
-            Slot::Done(done) => Some(done),
-            Slot::Running(_) => None,
-        });
-        Poll::Ready(done.collect())
-    })
-    .await
-}
-
-/// Creates a file as a whole, synced, unless it is there. OpenDAL's own ways are a file that grows under its name, and
-/// a rename that overwrites; a link does neither.
-fn create_file(path: &Path, bytes: &[u8]) -> io::Result<Created> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let folder = path.parent().unwrap_or_else(|| Path::new("/"));
-    fs::create_dir_all(folder)?;
-    let mut temporary = path.as_os_str().to_owned();
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    temporary.push(format!(".{}-{count}.tmp", std::process::id()));
-    let temporary = PathBuf::from(temporary);
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
-    let linked = file
-        .write_all(bytes)
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::hard_link(&temporary, path));
-    let removed = fs::remove_file(&temporary);
-    match linked {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Created::Exists),
-        Err(error) => return Err(error),
-    }
-    removed?;
-    sync_folder(folder)?;
-    Ok(Created::Yes)
 }
 
 /// OpenDAL's error as that of this crate's [`Error`], with a kind that tells what can be changed from what may pass.

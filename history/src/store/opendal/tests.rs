@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
+use opendal::EntryMode;
 use opendal::services::{Fs, Memory};
 use tempfile::TempDir;
 
+use super::objects::digits;
 use super::*;
 use crate::error::ErrorClass;
 use crate::store::conformance::{self, Place, record};
