@@ -34,6 +34,9 @@ pub struct EventContext {
     pub event_type: Option<EventType>,
     /// `server_id` of the event's origin; 0 when the header could not be read.
     pub server_id: u32,
+    /// Offset behind the event, bytes, where its header, size and checksum are right, so that its content alone is wrong;
+    /// for an event inside a compressed transaction, that of the payload event. Else `None`: then not even its type is sure.
+    pub end: Option<u64>,
 }
 
 impl fmt::Display for EventContext {
@@ -195,6 +198,31 @@ impl Error {
             #[cfg(feature = "client")]
             Self::Client(error) => error.class(),
         }
+    }
+
+    /// Where the log goes on behind a rows event of which the content alone can't be decoded: who can do without its rows
+    /// may. `None` for every other error. Events of other types say what transactions and definitions are, and of a damaged
+    /// one nobody knows what it was.
+    #[must_use]
+    pub fn end_of_rows(&self) -> Option<u64> {
+        let at = match self {
+            Self::Decode { at, .. }
+            | Self::UnknownTable { at, .. }
+            | Self::Unsupported { at, .. }
+            | Self::TooLarge { at, .. }
+            | Self::Decompress { at, .. }
+            | Self::Row { at, .. } => at,
+            Self::Checksum { .. }
+            | Self::NoFormatDescription { .. }
+            | Self::UnknownEvent { .. }
+            | Self::Spill { .. }
+            | Self::NotABinlog { .. }
+            | Self::TruncatedFile { .. }
+            | Self::Io { .. } => return None,
+            #[cfg(feature = "client")]
+            Self::Client(_) => return None,
+        };
+        at.end.filter(|_| at.event_type.is_some_and(EventType::is_rows))
     }
 
     /// The event that the error is about, where there is one.

@@ -172,6 +172,7 @@ impl<R: Read> BinlogFileReader<R> {
             position: self.position,
             event_type: header.map(|header| header.event_type),
             server_id: header.map_or(0, |header| header.server_id),
+            end: None,
         })
     }
 

@@ -315,7 +315,7 @@ impl EventStream {
         body: &'s [u8],
     ) -> Result<Event<'s>, Error> {
         if let Err(failure) = self.learn(&header, body) {
-            return Err(self.fail(Some(&header), span.position, failure));
+            return Err(self.fail_body(&header, span, failure));
         }
         let this: &'s Self = self;
         match this.view(&header, span, body) {
@@ -323,7 +323,7 @@ impl EventStream {
                 let Span { position, end } = span;
                 Ok(Event { header, file: &this.file, position, end, data })
             }
-            Err(failure) => Err(this.fail(Some(&header), span.position, failure)),
+            Err(failure) => Err(this.fail_body(&header, span, failure)),
         }
     }
 
@@ -483,12 +483,25 @@ impl EventStream {
         length.map_or(TableIdWidth::Six, TableIdWidth::from_post_header_len)
     }
 
+    /// The error for an event of which nothing is sure.
     fn fail(&self, header: Option<&EventHeader>, position: u64, failure: Failure) -> Error {
         failure.at(EventContext {
             file: self.file.clone(),
             position,
             event_type: header.map(|header| header.event_type),
             server_id: header.map_or(0, |header| header.server_id),
+            end: None,
+        })
+    }
+
+    /// The error for an event whose content alone is wrong.
+    fn fail_body(&self, header: &EventHeader, span: Span, failure: Failure) -> Error {
+        failure.at(EventContext {
+            file: self.file.clone(),
+            position: span.position,
+            event_type: Some(header.event_type),
+            server_id: header.server_id,
+            end: Some(span.end),
         })
     }
 }

@@ -18,6 +18,7 @@ use crate::ack::{AckCounts, SharedLedger};
 use crate::committer::Committer;
 use crate::config::Config;
 use crate::error::Error;
+use crate::initial::{SnapshotState, SnapshotTrack};
 use crate::metrics::Counters;
 use crate::offset::OffsetPoint;
 use crate::offset_store::OffsetStoreError;
@@ -49,6 +50,8 @@ pub enum EngineState {
 pub struct Status {
     /// What it is doing.
     pub state: EngineState,
+    /// How its snapshot stands.
+    pub snapshot: SnapshotState,
     /// How far the log was read: the offset with everything read so far done. `None` before streaming begins.
     pub position: Option<SourceOffset>,
     /// The offset that a restart would begin at once it is stored: everything before it is acknowledged. `None` before
@@ -248,6 +251,7 @@ impl Control {
         let progress = self.signals.progress();
         Status {
             state: self.signals.state(),
+            snapshot: self.signals.snapshot().state(),
             position: progress.position.as_ref().map(OffsetPoint::to_source_offset),
             frontier: frontier.is_known().then(|| frontier.to_source_offset()),
             lag: progress.lag(now),
@@ -368,6 +372,7 @@ pub(crate) struct Signals {
     progress: Mutex<Progress>,
     queued_bytes: AtomicU64,
     pub(crate) counters: Counters,
+    snapshot: Mutex<SnapshotTrack>,
     /// Why offsets can't be stored any more, until the consumer is told.
     fenced: Mutex<Option<OffsetStoreError>>,
 }
@@ -380,6 +385,7 @@ impl Signals {
             progress: Mutex::default(),
             queued_bytes: AtomicU64::new(0),
             counters: Counters::default(),
+            snapshot: Mutex::default(),
             fenced: Mutex::default(),
         }
     }
@@ -430,6 +436,11 @@ impl Signals {
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How the snapshot stands.
+    pub(crate) fn snapshot(&self) -> MutexGuard<'_, SnapshotTrack> {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The log was read up to `position` at `now_ns`.

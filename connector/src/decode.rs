@@ -30,7 +30,7 @@ use std::sync::Arc;
 use holdfast_binlog::event::mariadb::MariaDbGtidEvent;
 use holdfast_binlog::event::rows::RowsEvent;
 use holdfast_binlog::event::table_map::TableMap;
-use holdfast_binlog::event::{Event, EventData, PayloadReader, Query};
+use holdfast_binlog::event::{Event, EventData, Query};
 use holdfast_binlog::file::BinlogFileReader;
 use holdfast_binlog::stream::{EventStream, StreamOptions};
 use holdfast_history::codec::RecordLine;
@@ -43,6 +43,7 @@ use holdfast_history::{Recovered, SourceOffset, TableId, recover_store};
 use crate::assemble::Nothing;
 use crate::charset::decode_statement;
 use crate::error::Error;
+use crate::events::Events;
 use count::Counter;
 use rows::{Image, ValueError};
 use tables::Model;
@@ -396,8 +397,7 @@ impl<W: Write> Decoder<W> {
         stop: u64,
     ) -> Result<(), DecodeError> {
         let mut reader = BinlogFileReader::new(reader, name)?;
-        let mut stream = EventStream::new(name, StreamOptions::default());
-        let mut payloads = PayloadReader::default();
+        let mut log = Events::new(EventStream::new(name, StreamOptions::default()));
         loop {
             let position = reader.position();
             if position >= stop {
@@ -405,18 +405,13 @@ impl<W: Write> Decoder<W> {
             }
             let Some(bytes) = reader.next_event()? else { return Ok(()) };
             let shown = position >= start;
-            let event = stream.decode(bytes)?;
+            let event = log.decode(bytes)?;
             self.event(&event, shown)?;
             if shown {
                 self.counter.add_bytes(event.header.event_size.into());
             }
-            if let EventData::TransactionPayload(payload) = event.data {
-                let span = event.span();
-                payloads.open(&event, &payload)?;
-                while let Some(bytes) = payloads.next_event()? {
-                    let event = stream.decode_nested(bytes, span)?;
-                    self.event(&event, shown)?;
-                }
+            while let Some(inner) = log.inner() {
+                self.event(&inner?, shown)?;
             }
         }
     }

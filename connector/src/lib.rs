@@ -14,6 +14,7 @@ mod current;
 pub mod decode;
 mod engine;
 mod error;
+mod events;
 pub mod filter;
 pub mod format;
 pub mod history_tool;
@@ -46,6 +47,7 @@ pub use error::{
 };
 pub use format::debezium_json::Op;
 pub use identity::{EventId, EventIdError};
+pub use initial::SnapshotState;
 pub use offset_store::OffsetStore;
 pub use record::{ChangeRecord, RecordKind};
 pub use transform::TransformConfig;

@@ -14,10 +14,12 @@ use holdfast_history::recover::RecoveryReport;
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
 use tokio::time::Instant;
 
+use crate::assemble::{LeftOut, Why};
 use crate::batch::Batch;
 use crate::control::{Control, EngineState};
 use crate::error::{Error, ErrorClass};
 use crate::format::debezium_json::Op;
+use crate::initial::SnapshotState;
 use crate::record::RecordKind;
 
 /// One metric.
@@ -66,6 +68,7 @@ metrics_table! {
     RECONNECTS = "holdfast_reconnects_total", Count, "connections of the log that were lost and made again";
     REDELIVERIES = "holdfast_redeliveries_total", Count, "redeliveries that were asked for";
     ERRORS = "holdfast_errors_total", Count, "errors met, also those that were got over, by class";
+    LEFT_OUT = "holdfast_left_out_total", Count, "events whose rows were left out because a failure handling mode says so, by why: undecodable, definition, statement, xa; and rows: value";
     BINLOG_FILE = "holdfast_binlog_file_number", Count, "number of the binlog file that is read";
     BINLOG_POSITION = "holdfast_binlog_position_bytes", Bytes, "position in it: the start of the open transaction, or the end of the last one";
     LINEAGE_EPOCH = "holdfast_lineage_epoch", Count, "epoch of the log, raised when it is found to be another one";
@@ -82,6 +85,10 @@ metrics_table! {
     COMMIT_FAILURES = "holdfast_offset_commit_failures_total", Count, "offsets that could not be stored, and were tried again";
     REGRESSIONS = "holdfast_offset_regressions_total", Count, "offsets refused, as they would have moved the stored one backwards";
     SNAPSHOT_RUNNING = "holdfast_snapshot_running", Count, "1 while a snapshot is taken, else 0";
+    SNAPSHOT_COMPLETED = "holdfast_snapshot_completed", Count, "1 once all of the snapshot was read, else 0";
+    SNAPSHOT_ABORTED = "holdfast_snapshot_aborted", Count, "1 after a snapshot ended before all was read, until it goes on, else 0";
+    SNAPSHOT_SKIPPED = "holdfast_snapshot_skipped", Count, "1 when streaming began at a stored offset, without a snapshot, else 0";
+    SNAPSHOT_DURATION = "holdfast_snapshot_duration_seconds", Seconds, "how long the snapshot took, or takes so far, with its pauses";
     SNAPSHOT_ROWS = "holdfast_snapshot_rows_total", Count, "rows read by snapshots";
     SNAPSHOT_TABLES = "holdfast_snapshot_tables", Count, "tables of the last snapshot, by state: total, remaining";
     SCHEMA_CHANGES = "holdfast_schema_changes_total", Count, "statements of the log that changed definitions";
@@ -105,6 +112,7 @@ pub(crate) struct Counters {
     schema_changes: AtomicU64,
     snapshot_rows: AtomicU64,
     replayed: AtomicU64,
+    left_out: [AtomicU64; Why::LABELS.len()],
     refresh_runs: AtomicU64,
     refresh_failures: AtomicU64,
     last_refresh: Mutex<Option<(u64, u64)>>,
@@ -163,6 +171,14 @@ impl Counters {
 
     pub(crate) fn replayed(&self, statements: u64) {
         self.replayed.fetch_add(statements, Ordering::Relaxed);
+    }
+
+    pub(crate) fn left_out(&self, counts: LeftOut) {
+        for (index, count) in counts.into_iter().enumerate() {
+            if let Some(counter) = self.left_out.get(index) {
+                counter.fetch_add(count, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Counts a refresh at a place, and hands on how it went.
@@ -268,13 +284,26 @@ pub(crate) fn publish(control: &Control) {
         counter!(RECORDS, "server" => Arc::clone(&server), "kind" => *kind)
             .absolute(count.load(Ordering::Relaxed));
     }
+    for (why, count) in Why::LABELS.into_iter().zip(&counters.left_out) {
+        counter!(LEFT_OUT, "server" => Arc::clone(&server), "why" => why)
+            .absolute(count.load(Ordering::Relaxed));
+    }
     total(RECORD_BYTES, counters.record_bytes.load(Ordering::Relaxed));
     if let Some(lag) = status.lag {
         set(LAG, lag.as_secs_f64());
     }
     set(CONNECTED, is(EngineState::Streaming));
     set(PAUSED, is(EngineState::Paused));
-    set(SNAPSHOT_RUNNING, is(EngineState::Snapshot));
+    for (name, state) in [
+        (SNAPSHOT_RUNNING, SnapshotState::Running),
+        (SNAPSHOT_COMPLETED, SnapshotState::Completed),
+        (SNAPSHOT_ABORTED, SnapshotState::Aborted),
+        (SNAPSHOT_SKIPPED, SnapshotState::Skipped),
+    ] {
+        set(name, f64::from(u8::from(status.snapshot == state)));
+    }
+    let took = control.signals().snapshot().took(Instant::now());
+    set(SNAPSHOT_DURATION, took.as_secs_f64());
     total(RECONNECTS, status.reconnects);
     total(REDELIVERIES, control.signals().wanted().rewinds);
     if let Some(position) = &status.position {

@@ -206,18 +206,19 @@ pub struct OffsetMemberError {
 ///
 /// [`OffsetMemberError`] when `gtids` is no GTID set of the server's family.
 pub fn gtids_of(offset: &SourceOffset, mariadb: bool) -> Result<Option<Gtids>, OffsetMemberError> {
-    let error = |reason: String| OffsetMemberError { member: "gtids", reason };
-    match &offset.gtids {
-        None => Ok(None),
-        Some(text) if text.is_empty() && mariadb => Ok(Some(Gtids::MariaDb(GtidPos::new()))),
-        Some(text) if text.is_empty() => Ok(Some(Gtids::MySql(GtidSet::new()))),
-        Some(text) if mariadb => GtidPos::parse(text)
-            .map(|pos| Some(Gtids::MariaDb(pos)))
-            .map_err(|reason| error(reason.to_string())),
-        Some(text) => GtidSet::parse(text)
-            .map(|set| Some(Gtids::MySql(set)))
-            .map_err(|reason| error(reason.to_string())),
-    }
+    let parsed = offset.gtids.as_deref().map(|text| parse_gtids(text, mariadb)).transpose();
+    parsed.map_err(|reason| OffsetMemberError { member: "gtids", reason })
+}
+
+/// GTIDs of a server's family from their text, which is empty for none; or why it is none.
+pub(crate) fn parse_gtids(text: &str, mariadb: bool) -> Result<Gtids, String> {
+    let parsed = match (text.is_empty(), mariadb) {
+        (true, true) => Ok(Gtids::MariaDb(GtidPos::new())),
+        (true, false) => Ok(Gtids::MySql(GtidSet::new())),
+        (false, true) => GtidPos::parse(text).map(Gtids::MariaDb),
+        (false, false) => GtidSet::parse(text).map(Gtids::MySql),
+    };
+    parsed.map_err(|error| error.to_string())
 }
 
 /// How two offsets lie to each other.

@@ -87,6 +87,16 @@ impl Ahead {
         self.tables.values().any(|ahead| ahead.read_at.reaches(&place.file, place.pos))
     }
 
+    /// The furthest place behind `place` at which a definition was read; `None` where nothing is ahead there.
+    #[must_use]
+    pub fn read_behind(&self, place: &LogPlace) -> Option<&LogPlace> {
+        let next = place.pos.saturating_add(1);
+        let ahead = self.tables.values().map(|ahead| &ahead.read_at);
+        ahead.filter(|read_at| read_at.reaches(&place.file, next)).reduce(|furthest, read_at| {
+            if read_at.reaches(&furthest.file, furthest.pos) { read_at } else { furthest }
+        })
+    }
+
     /// After a statement that ends at `place` was applied to `tables` and gave `events`: the tables that are ahead keep
     /// their definitions, and the events say so.
     pub fn keep(&self, place: &LogPlace, tables: &mut Tables, events: &mut [DdlEvent]) {
@@ -263,6 +273,8 @@ mod tests {
     fn beyond_the_place_of_reading_a_statement_counts() {
         let (ahead, mut tables) = refreshed("CREATE TABLE t (a INT)");
         assert!(ahead.covers(&place(300)) && !ahead.covers(&place(301)));
+        assert_eq!(ahead.read_behind(&place(299)), Some(&place(300)));
+        assert_eq!(ahead.read_behind(&place(300)), None, "there everything has come");
         let context = DdlContext::in_database("d");
         let mut events = apply_statement("ALTER TABLE t ADD b INT", &context, &mut tables).unwrap();
         ahead.keep(&place(301), &mut tables, &mut events);

@@ -136,6 +136,15 @@ pub enum Error {
         "tables were created or dropped each time that locks of the tables were taken; try again later"
     )]
     TablesMove,
+    /// A table was defined anew behind the moment that the snapshot shows.
+    #[error(
+        "the definition of {table} was changed after the moment that the snapshot shows, so that its rows of then can't be \
+         read; the snapshot has to be begun again, best while no definitions change"
+    )]
+    DefinitionChanged {
+        /// The table.
+        table: TableId,
+    },
     /// The user lacks a right.
     #[error("{account} lacks the right to {action}: {message}; grant {privilege}")]
     Privilege {
@@ -254,7 +263,7 @@ impl Error {
                     Some(_) | None => ErrorClass::Config,
                 }
             }
-            Self::TablesMove => ErrorClass::Transient,
+            Self::TablesMove | Self::DefinitionChanged { .. } => ErrorClass::Transient,
             Self::AccessDenied { .. }
             | Self::NoLock { .. }
             | Self::NoTableLocks { .. }
@@ -295,6 +304,22 @@ impl Error {
             | mysql_async::Error::Other(_)
             | mysql_async::Error::Url(_)) => Self::Query { account, action, source },
         }
+    }
+
+    /// Wraps what a connection said while it read rows of a table.
+    pub(crate) fn rows(
+        account: Box<Account>,
+        table: &TableId,
+        source: holdfast_binlog::Error,
+    ) -> Self {
+        /// `ER_TABLE_DEF_CHANGED`.
+        const DEFINITION_CHANGED: u16 = 1412;
+        if let holdfast_binlog::Error::Client(client) = &source
+            && client.server_error().is_some_and(|error| error.code == DEFINITION_CHANGED)
+        {
+            return Self::DefinitionChanged { table: table.clone() };
+        }
+        Self::reader(account, format!("read {table}"), "SELECT ON the table", source)
     }
 
     /// Wraps what a connection for rows said.

@@ -125,7 +125,7 @@ impl RowReader {
     ///
     /// # Errors
     ///
-    /// [`Error::Privilege`] without SELECT, [`Error::Reader`], [`Error::ColumnCount`].
+    /// [`Error::Privilege`] without SELECT, [`Error::Reader`], [`Error::ColumnCount`], [`Error::DefinitionChanged`].
     pub async fn read(
         &mut self,
         table: &Arc<Table>,
@@ -145,10 +145,11 @@ impl RowReader {
             }
         };
         let expected = shape.types.len();
-        let found = self.client.query(&query).await.map_err(|source| {
-            let action = format!("read {}", table.id);
-            Error::reader(self.account.clone(), action, "SELECT ON the table", source)
-        })?;
+        let found = self
+            .client
+            .query(&query)
+            .await
+            .map_err(|source| Error::rows(self.account.clone(), &table.id, source))?;
         if found != expected as u64 {
             let found = usize::try_from(found).unwrap_or(usize::MAX);
             return Err(Error::ColumnCount { table: table.id.clone(), expected, found });
@@ -195,11 +196,10 @@ impl TableReader<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Reader`] when the connection breaks.
+    /// [`Error::Reader`] when the connection breaks; [`Error::DefinitionChanged`].
     pub async fn next(&mut self) -> Result<Option<SnapshotRow<'_>>, Error> {
         let row = self.client.next_row().await.map_err(|source| {
-            let action = format!("read {}", self.shape.table.id);
-            Error::reader(Box::new(self.account.clone()), action, "SELECT ON the table", source)
+            Error::rows(Box::new(self.account.clone()), &self.shape.table.id, source)
         })?;
         Ok(row.map(|packet| SnapshotRow { packet, shape: &self.shape }))
     }

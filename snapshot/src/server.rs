@@ -138,7 +138,7 @@ pub struct BinlogFileInfo {
 
 /// Makes answers independent of the server's settings.
 const SESSION: &str = "SET NAMES utf8mb4, SESSION time_zone='+00:00', SESSION sql_mode='', \
-                       SESSION sql_quote_show_create=1, SESSION net_write_timeout=600, SESSION wait_timeout=86400";
+                       SESSION sql_quote_show_create=1, SESSION net_write_timeout=86400, SESSION wait_timeout=86400";
 
 /// The statements that begin a session: ours, then `database.initial.statements`.
 pub(crate) fn session(options: &ServerOptions) -> impl Iterator<Item = &str> {

@@ -40,6 +40,12 @@ macro_rules! event_types {
                 }
             }
 
+            /// Whether events of the type are rows of a table.
+            #[must_use]
+            pub const fn is_rows(self) -> bool {
+                matches!(self.code(), 20..=25 | 30..=32 | 39 | 166..=171)
+            }
+
             /// The server's name of the type, `UNKNOWN_CODE` for one without.
             #[must_use]
             pub const fn name(self) -> &'static str {
@@ -260,6 +266,14 @@ mod tests {
         assert_eq!(EventType::NAMED.iter().map(|kind| kind.code()).collect::<Vec<_>>(), named);
         assert_eq!(EventType::from(43), EventType::Other(43));
         assert_eq!(EventType::from(19).to_string(), "TABLE_MAP (19)");
+    }
+
+    #[test]
+    fn rows_events_are_those_with_rows_in_their_name() {
+        for kind in EventType::NAMED {
+            let rows = kind.name().contains("_ROWS") && *kind != EventType::MariaDbAnnotateRows;
+            assert_eq!(kind.is_rows(), rows, "{kind}");
+        }
     }
 
     #[test]

@@ -74,6 +74,7 @@ impl Event<'_> {
             position: self.position,
             event_type: Some(self.header.event_type),
             server_id: self.header.server_id,
+            end: Some(self.end),
         }
     }
 

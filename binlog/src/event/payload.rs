@@ -212,6 +212,7 @@ impl PayloadReader {
                 position: 0,
                 event_type: None,
                 server_id: 0,
+                end: None,
             },
         }
     }

@@ -5,6 +5,7 @@
 //! durable before it is applied, so that no row is delivered whose definition a restart could not find.
 
 mod context;
+mod left_out;
 mod origins;
 mod rows;
 mod statement;
@@ -22,11 +23,12 @@ use holdfast_binlog::row::Row;
 use holdfast_binlog::txn::{Gtids, Opened, RestartPoint, TransactionGtid, TxnTracker};
 use holdfast_binlog::{GtidPos, GtidSet};
 use holdfast_history::cross_check;
-use holdfast_history::offset::SnapshotKind;
+use holdfast_history::offset::{LogPlace, SnapshotKind};
 use holdfast_history::recover::ReplayGuard;
 use holdfast_history::{Ahead, TableId, Tables};
 
 pub(crate) use context::TableContext;
+pub(crate) use left_out::{LeftOut, Why};
 pub(crate) use origins::Origins;
 pub(crate) use rows::{Nothing, write_identity_header, write_key};
 pub(crate) use statement::{PendingDdl, history_record, schema_change_record};
@@ -47,6 +49,7 @@ use crate::identity::EventId;
 use crate::offset::{Lineage, OffsetPoint, OffsetView};
 use crate::record::RecordKind;
 use crate::refresh::from_log;
+use crate::source::check_not_ahead;
 use crate::transaction::Transaction;
 
 /// What we print as `source.version`.
@@ -126,6 +129,8 @@ pub(crate) struct Assembler {
     passing: bool,
     /// Statements met again, since they were last asked for.
     replayed: u64,
+    /// Rows left out, since they were last asked for.
+    left_out: LeftOut,
     thread: Option<u64>,
     query: Option<String>,
     gtid_text: String,
@@ -177,6 +182,7 @@ impl Assembler {
             ignore_statement: false,
             passing: false,
             replayed: 0,
+            left_out: LeftOut::default(),
             thread: None,
             query: None,
             gtid_text: String::new(),
@@ -666,6 +672,17 @@ impl Assembler {
         std::mem::replace(&mut self.replayed, 0)
     }
 
+    /// Whether the log may go on as one of `server`: see [`check_not_ahead`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PositionLost`] while definitions are ahead of the stream.
+    pub(crate) fn check_not_ahead(&self, server: &str) -> Result<(), Error> {
+        let offset = self.offset().to_source_offset();
+        let place = LogPlace { file: offset.file, pos: offset.pos };
+        check_not_ahead(&self.ahead, &place, offset.gtids.as_deref(), server)
+    }
+
     /// The log goes on as another one, in `file` where that is known.
     pub(crate) fn change_log(
         &mut self,
@@ -676,6 +693,8 @@ impl Assembler {
         self.lineage_name = lineage.name();
         self.lineage = lineage;
         self.birth = None;
+        // Their places are of the log before.
+        (self.guard, self.ahead) = (ReplayGuard::default(), Ahead::default());
         self.batch.change_log(Arc::clone(&self.lineage_name));
         self.reconnect(tracker);
         if let Some(file) = file {

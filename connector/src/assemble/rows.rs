@@ -14,7 +14,7 @@ use holdfast_binlog::wire::DecodeError;
 use holdfast_history::{ShapeMismatch, Table, TableId, cross_check};
 
 use super::context::{Resolved, TableContext};
-use super::{Assembler, VERSION};
+use super::{Assembler, VERSION, Why};
 use crate::batch::{RecordHead, RecordOrigin, RecordWriter};
 use crate::config::SkippedOperations;
 use crate::convert::{ConvertError, FailureMode, Origin, UniformTypes};
@@ -34,6 +34,9 @@ impl Assembler {
         now_ns: i64,
     ) -> Result<(), Error> {
         self.tracker.rows_event();
+        if self.is_undecodable(event, rows, map)? {
+            return Ok(());
+        }
         if self.filtered || self.passing {
             return self.count_rows(event, rows, map);
         }
@@ -47,7 +50,7 @@ impl Assembler {
                     position: event.position,
                 };
                 let mode = self.config.events.on_unknown_table;
-                return self.refuse(event, rows, map, mode, error);
+                return self.refuse(event, rows, map, (mode, Why::Definition), error);
             }
             Resolved::Untold(table) => {
                 let error = Error::NoMetadata {
@@ -56,7 +59,7 @@ impl Assembler {
                     position: event.position,
                 };
                 let mode = self.config.events.on_unknown_table;
-                return self.refuse(event, rows, map, mode, error);
+                return self.refuse(event, rows, map, (mode, Why::Definition), error);
             }
             Resolved::Unfit(context, mismatch) => {
                 // Another number of columns ends Debezium whatever its settings say.
@@ -65,7 +68,7 @@ impl Assembler {
                     _ => FailureMode::Fail,
                 };
                 let error = self.mismatch(event, map, &context, &mismatch);
-                return self.refuse(event, rows, map, mode, error);
+                return self.refuse(event, rows, map, (mode, Why::Definition), error);
             }
         };
         if self.verifies(map, None) {
@@ -80,7 +83,7 @@ impl Assembler {
                     position: event.position,
                 };
                 let mode = self.config.events.on_processing_failure;
-                return self.refuse(event, rows, map, mode, error);
+                return self.refuse(event, rows, map, (mode, Why::Value), error);
             }
             Some(Missing::Computed(column))
                 if !context.computed_told.swap(true, Ordering::Relaxed) =>
@@ -123,7 +126,7 @@ impl Assembler {
         Ok(())
     }
 
-    fn reader<'a, 't>(
+    pub(super) fn reader<'a, 't>(
         &self,
         event: &Event<'_>,
         rows: &RowsEvent<'a>,
@@ -163,7 +166,7 @@ impl Assembler {
         event: &Event<'_>,
         rows: &RowsEvent<'_>,
         map: &TableMap,
-        mode: FailureMode,
+        (mode, why): (FailureMode, Why),
         error: Error,
     ) -> Result<(), Error> {
         let mut error = Some(error);
@@ -175,15 +178,10 @@ impl Assembler {
             if !self.tracker.skips_row()
                 && let Some(error) = error.take()
             {
-                match mode {
-                    _ if self.verification.is_some() => {
-                        self.verifies(map, Some(error));
-                    }
-                    FailureMode::Fail => return Err(error),
-                    FailureMode::Warn => {
-                        tracing::warn!(error = error.chain(), "rows left out");
-                    }
-                    FailureMode::Skip => {}
+                if self.verification.is_some() {
+                    self.verifies(map, Some(error));
+                } else {
+                    self.leave_out(mode, why, error)?;
                 }
             }
             self.tracker.row_done();
@@ -248,10 +246,14 @@ impl Assembler {
                 UniformTypes::Off => JsonStyle::Debezium,
                 UniformTypes::MySql | UniformTypes::MariaDb => JsonStyle::Server,
             };
-            let documents = patched_documents(row, style).map_err(|(column, error)| {
-                let error = RowError { row: 0, side: Side::After, column: Some(column), error };
-                self.row_error_of(change, error)
-            })?;
+            let documents = match patched_documents(row, style) {
+                Ok(documents) => documents,
+                Err((column, error)) => {
+                    let error = RowError { row: 0, side: Side::After, column: Some(column), error };
+                    let error = self.row_error_of(change, error);
+                    return self.value_failed(error);
+                }
+            };
             let mut whole: Row<'_> = row.clone();
             for document in &documents {
                 whole.value(Side::After, document.column, Value::JsonText(&document.text));
@@ -296,18 +298,14 @@ impl Assembler {
             position: change.event.position,
             source,
         }));
-        match self.config.events.on_processing_failure {
-            FailureMode::Fail => Err(error),
-            FailureMode::Warn => {
-                tracing::warn!(error = error.chain(), "row left out");
-                self.note_progress();
-                Ok(())
-            }
-            FailureMode::Skip => {
-                self.note_progress();
-                Ok(())
-            }
-        }
+        self.value_failed(error)
+    }
+
+    /// A row with a value that can't be written.
+    fn value_failed(&mut self, error: Error) -> Result<(), Error> {
+        self.leave_out(self.config.events.on_processing_failure, Why::Value, error)?;
+        self.note_progress();
+        Ok(())
     }
 
     fn delete(
@@ -384,7 +382,7 @@ impl Assembler {
         }))
     }
 
-    fn row_error(
+    pub(super) fn row_error(
         &self,
         event: &Event<'_>,
         map: &TableMap,

@@ -12,11 +12,10 @@ use holdfast_history::recover::StreamedStatement;
 use holdfast_history::{HistoryRecord, TableId, Tables};
 
 use super::xa::xid_of;
-use super::{Assembler, Step, VERSION, origin};
+use super::{Assembler, Step, VERSION, Why, origin};
 use crate::batch::{BatchBuilder, RecordHead, RecordOrigin};
 use crate::charset::{charset_name, decode_statement};
 use crate::config::{Config, SchemaSource};
-use crate::convert::FailureMode;
 use crate::error::{DdlFailure, Error};
 use crate::format::connect_schema::{FixedSchemas, SchemaText};
 use crate::format::debezium_json::{self as json, EnvelopeEnd, Op, SchemaChange, SourceInfo};
@@ -129,7 +128,10 @@ impl Assembler {
         let database = String::from_utf8_lossy(query.schema).into_owned();
         let replayed = self.guard.is_replay(&StreamedStatement {
             file: self.tracker.file(),
-            unit_position: self.tracker.announced_at().unwrap_or(event.position),
+            unit_position: self
+                .config
+                .is_mariadb()
+                .then(|| self.tracker.announced_at().unwrap_or(event.position)),
             end_position: event.end,
             ddl: sql,
         });
@@ -326,7 +328,7 @@ impl Assembler {
     }
 
     /// `LOAD DATA` in statement format: the event does not say which table in a form worth parsing.
-    pub(super) fn load_data(&self, event: &Event<'_>) -> Result<(), Error> {
+    pub(super) fn load_data(&mut self, event: &Event<'_>) -> Result<(), Error> {
         self.lost_change(Error::StatementChange {
             kind: "LOAD DATA".to_owned(),
             table: "a table".to_owned(),
@@ -335,19 +337,12 @@ impl Assembler {
         })
     }
 
-    fn lost_change(&self, error: Error) -> Result<(), Error> {
-        match self.config.events.on_processing_failure {
-            FailureMode::Fail => Err(error),
-            FailureMode::Warn => {
-                tracing::warn!(error = %error, "change left out");
-                Ok(())
-            }
-            FailureMode::Skip => Ok(()),
-        }
+    fn lost_change(&mut self, error: Error) -> Result<(), Error> {
+        self.leave_out(self.config.events.on_processing_failure, Why::Statement, error)
     }
 
     fn statement_change(
-        &self,
+        &mut self,
         event: &Event<'_>,
         query: &Query<'_>,
         sql: &str,

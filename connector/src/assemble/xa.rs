@@ -21,9 +21,8 @@ use holdfast_binlog::event::{Event, EventData};
 use holdfast_binlog::position::BinlogFile;
 use holdfast_binlog::txn::{RestartPoint, TransactionGtid, TxnTracker};
 
-use super::Assembler;
+use super::{Assembler, Why};
 use crate::batch::HeldRecords;
-use crate::convert::FailureMode;
 use crate::error::Error;
 
 /// Where a prepared transaction is in the log.
@@ -111,6 +110,11 @@ impl XaState {
     /// Whether the stream's own place must not move.
     pub(super) const fn is_replaying(&self) -> bool {
         self.suspended.is_some()
+    }
+
+    /// Whether what comes is from before the offset.
+    pub(super) const fn is_catching_up(&self) -> bool {
+        self.catch_up.is_some()
     }
 
     fn render(&mut self) {
@@ -363,11 +367,7 @@ impl Assembler {
     /// The transaction was prepared before the place that reading began at: nobody knows its rows.
     fn unknown_xa(&mut self, event: &Event<'_>) -> Result<(), Error> {
         let error = Error::UnknownXa { file: event.file.to_owned(), position: event.position };
-        match self.config.events.on_processing_failure {
-            FailureMode::Fail => return Err(error),
-            FailureMode::Warn => tracing::warn!(error = %error, "rows left out"),
-            FailureMode::Skip => {}
-        }
+        self.leave_out(self.config.events.on_processing_failure, Why::Xa, error)?;
         self.close(event.end)
     }
 }

@@ -324,7 +324,7 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Connection, "connect.keep.alive", Bool, Some("true"), Yes, "reconnect the binlog connection when it falls silent"),
     key(G::Connection, "connect.keep.alive.interval.ms", Long(PositiveInt), Some("60000"), Yes, "silence after which it is reconnected, in milliseconds"),
     key(G::Connection, "use.nongraceful.disconnect", Bool, Some("false"), NoEffect("a silent connection is always closed at once"), "reset instead of an orderly close"),
-    key(G::Connection, "binlog.net.write.timeout", Long(NonNegative), Some("0"), Yes, "`net_write_timeout` of the binlog session in seconds, 0 to leave it"),
+    key(G::Connection, "binlog.net.write.timeout", Long(NonNegative), Some("0"), Yes, "`net_write_timeout` of the binlog session in seconds, 0 for a day"),
     key(G::Connection, "binlog.net.read.timeout", Long(NonNegative), Some("0"), Yes, "`net_read_timeout` of the binlog session in seconds, 0 to leave it"),
     key(G::Connection, "connection.validation.timeout.ms", Long(Positive), Some("60000"), NoEffect("connect.timeout.ms limits every connect"), "limit for the connection test"),
     or_mariadb(key(G::Connection, "database.ssl.mode", Choice(&["verify_identity", "disabled", "preferred", "required", "verify_ca"], Some(&["trust", "disable", "verify-ca", "verify-full"])), Some("preferred"),

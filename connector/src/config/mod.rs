@@ -146,7 +146,7 @@ pub struct ConnectionConfig {
     /// `connect.keep.alive` and `connect.keep.alive.interval.ms`: the silence on the binlog connection after which it
     /// is made again; `None` when turned off.
     pub keep_alive: Option<Duration>,
-    /// `binlog.net.write.timeout`: `net_write_timeout` of the binlog session in seconds; `None` leaves the server's.
+    /// `binlog.net.write.timeout`: `net_write_timeout` of the binlog session in seconds; `None` for a day.
     pub net_write_timeout: Option<u64>,
     /// `binlog.net.read.timeout`: `net_read_timeout` of the binlog session in seconds; `None` leaves the server's.
     pub net_read_timeout: Option<u64>,

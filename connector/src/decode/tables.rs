@@ -170,7 +170,7 @@ impl Model {
         let file = base_name(event.file);
         let place = StreamedStatement {
             file,
-            unit_position: unit,
+            unit_position: (self.flavor == Flavor::MariaDb).then_some(unit),
             end_position: event.end,
             ddl: statement.text(),
         };

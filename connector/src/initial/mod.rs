@@ -6,11 +6,11 @@
 mod progress;
 mod record;
 mod rows;
+mod state;
 
 use std::sync::Arc;
 
-use holdfast_binlog::txn::{Gtids, RestartPoint};
-use holdfast_binlog::{GtidPos, GtidSet};
+use holdfast_binlog::txn::RestartPoint;
 use holdfast_history::ddl::DdlEvent;
 use holdfast_history::offset::{SnapshotKind, SourceOffset};
 use holdfast_history::recover::{Recovered, ReplayGuard};
@@ -25,12 +25,14 @@ use crate::config::{Config, LockingMode, SnapshotMode, TableOrder};
 use crate::convert::UniformTypes;
 use crate::error::Error;
 use crate::format::connect_schema::FixedSchemas;
-use crate::offset::{Lineage, OffsetPoint};
+use crate::offset::{Lineage, OffsetPoint, parse_gtids};
 use crate::refresh::apply_definition;
 use crate::source::{Source, StreamStart, now_ns, server_options};
 use crate::stores::recover;
 use progress::Progress;
 use record::{RowWriter, check_transforms};
+pub use state::SnapshotState;
+pub(crate) use state::SnapshotTrack;
 
 /// One snapshot that is being taken.
 struct SnapshotRun {
@@ -106,13 +108,15 @@ impl Source {
             }
         };
         self.committer.ledger.lock().start_at(run.incomplete.clone());
+        let mut read = tables_read(&config, &start.tables);
+        let remaining = read.iter().filter(|id| !run.progress.is_done(id)).count();
+        crate::metrics::snapshot_tables(&config.topic_prefix, read.len(), remaining);
         if config.events.schema_changes
             && self.schema_changes(&mut run, &events, with_data).await?.is_none()
         {
             return Ok(None);
         }
         if with_data {
-            let mut read = tables_read(&config, &start.tables);
             self.order(&mut readers, &mut read).await?;
             if self.read_tables(readers, &mut run, &start.tables, &read).await?.is_none() {
                 return Ok(None);
@@ -124,6 +128,7 @@ impl Source {
             return Ok(None);
         }
         snapshot.finish().await?;
+        crate::metrics::snapshot_tables(&config.topic_prefix, read.len(), 0);
         tracing::info!(rows = run.rows, "snapshot complete");
         if !config.snapshot.streaming_delay.is_zero() {
             tokio::time::sleep(config.snapshot.streaming_delay).await;
@@ -314,7 +319,11 @@ impl Source {
     ) -> Result<SnapshotRun, Error> {
         let file: Arc<str> = position.file.as_str().into();
         let gtids = if self.tracks_gtids(facts) {
-            Some(Arc::new(parse_gtids(position.gtids.as_deref(), self.config.is_mariadb())?))
+            let text = position.gtids.as_deref().unwrap_or_default();
+            let gtids = parse_gtids(text, self.config.is_mariadb()).map_err(|error| {
+                Error::Start(format!("the server's GTIDs can't be read: {error}"))
+            })?;
+            Some(Arc::new(gtids))
         } else {
             None
         };
@@ -438,16 +447,4 @@ const fn locking(mode: LockingMode) -> holdfast_snapshot::LockingMode {
         LockingMode::MinimalPerconaNoTableLocks => Mode::MinimalPerconaNoTableLocks,
         LockingMode::None => Mode::None,
     }
-}
-
-fn parse_gtids(text: Option<&str>, mariadb: bool) -> Result<Gtids, Error> {
-    let text = text.unwrap_or_default();
-    let parsed = if mariadb {
-        GtidPos::parse(text).map(Gtids::MariaDb)
-    } else if text.is_empty() {
-        Ok(Gtids::MySql(GtidSet::new()))
-    } else {
-        GtidSet::parse(text).map(Gtids::MySql)
-    };
-    parsed.map_err(|error| Error::Start(format!("the server's GTIDs can't be read: {error}")))
 }

@@ -199,7 +199,6 @@ impl Source {
             tasks.push_back(Task { context, select });
         }
         let (total, mut remaining) = (read.len(), tasks.len());
-        crate::metrics::snapshot_tables(&self.config.topic_prefix, total, remaining);
         let tasks = Arc::new(Mutex::new(tasks));
         let (sender, mut pieces) = mpsc::channel(readers.len().max(1) * PIECES);
         // Dropped, and with it the readers' connections, whatever ends this.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use holdfast_binlog::client::ServerInfo;
 use holdfast_binlog::position::BinlogFile;
 use holdfast_binlog::txn::{Gtids, Resume, TxnTracker};
-use holdfast_history::offset::{ClosedEpoch, ClosedEpochs, SourceOffset};
+use holdfast_history::Ahead;
+use holdfast_history::offset::{ClosedEpoch, ClosedEpochs, LogPlace, SourceOffset};
 use holdfast_snapshot::{ServerFacts, ServerFlavor};
 use mysql_async::Conn;
 
@@ -80,6 +81,7 @@ impl Source {
         }
         check_followed(&self.config, &now, offset)?;
         check_available(&self.config, &mut conn, &now, offset).await?;
+        assembler.check_not_ahead(now.identity())?;
         let lineage = self.next_lineage(&now, offset);
         tracing::warn!(
             offset = offset.to_json(),
@@ -110,6 +112,7 @@ impl Source {
         if by_position {
             return Err(error);
         }
+        assembler.check_not_ahead(facts.identity())?;
         let lineage = self.next_lineage(facts, offset);
         tracing::warn!(
             offset = offset.to_json(),
@@ -184,6 +187,26 @@ pub(super) fn check_followed(
             facts.identity(),
             offset.file,
             offset.pos
+        ),
+    })
+}
+
+/// Definitions that were read further on in a log are not those of any place in another one that could be named.
+pub(crate) fn check_not_ahead(
+    ahead: &Ahead,
+    place: &LogPlace,
+    gtids: Option<&str>,
+    server: &str,
+) -> Result<(), Error> {
+    let Some(read_at) = ahead.read_behind(place) else { return Ok(()) };
+    Err(Error::PositionLost {
+        what: "definitions were refreshed further on in another log than the one that answers"
+            .to_owned(),
+        detail: format!(
+            "they were read at {read_at}, reading has come to {place}, and what lies between can't be told in the log of \
+             {server}; name the place there with `holdfast offset set --config FILE --gtids {} --new-lineage`, then read \
+             the definitions anew with `holdfast refresh --config FILE`",
+            gtids.unwrap_or("SET")
         ),
     })
 }

@@ -3,9 +3,11 @@
 use holdfast_history::offset::SourceOffset;
 use holdfast_history::recover::Recovered;
 
-use super::{Ended, Source, StreamStart, file_of, recover};
+use super::{Ended, Source, StreamStart};
 use crate::assemble::Origins;
 use crate::error::Error;
+use crate::offset::file_of;
+use crate::stores::recover;
 use crate::testkit::ScriptedServer;
 
 impl Source {
@@ -27,6 +29,7 @@ impl Source {
         let Recovered { tables, guard, report, ahead } =
             recover(&self.config, &*self.history, &offset, facts.lower_case_names()).await?;
         let lineage = self.lineage(&facts, Some(&offset));
+        self.signals.snapshot().skip();
         let origins = Origins::new(Some(report.origins));
         let elsewhere = false;
         let start = StreamStart { offset, tables, guard, ahead, origins, lineage, elsewhere };

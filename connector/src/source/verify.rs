@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holdfast_binlog::client::{BinlogClient, DumpStart};
-use holdfast_binlog::event::{ChecksumAlgorithm, EventData, PayloadReader};
+use holdfast_binlog::event::{ChecksumAlgorithm, EventData};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
 use holdfast_history::offset::{LogPlace, SourceOffset};
 use holdfast_history::recover::ReplayGuard;
@@ -20,6 +20,7 @@ use crate::committer::Committer;
 use crate::config::Config;
 use crate::control::{Signals, Wanted};
 use crate::error::Error;
+use crate::events::Events;
 use crate::offset::dump_position;
 
 /// The lowest server id that [`watcher_id`] chooses.
@@ -129,25 +130,31 @@ async fn follow(
     }
     let mut dump = client.dump(start).await?;
     let options = StreamOptions { checksum: Some(checksum), ..StreamOptions::default() };
-    let mut stream = EventStream::new(offset.file.clone(), options);
-    let mut payload = PayloadReader::default();
+    let mut log = Events::new(EventStream::new(offset.file.clone(), options));
     while let Some(bytes) = dump.next_event().await? {
-        let event = stream.decode(bytes)?;
+        let event = match log.decode(bytes) {
+            Ok(event) => event,
+            Err(error) => {
+                assembler.undecodable(error)?;
+                continue;
+            }
+        };
         if by_position
             && let EventData::FormatDescription(_) = &event.data
             && let Some(error) = made_anew(offset, event.file, event.header.timestamp)
         {
             return Err(error);
         }
-        if let EventData::TransactionPayload(transaction) = &event.data {
-            payload.open(&event, transaction)?;
-            let span = event.span();
-            while let Some(inner) = payload.next_event()? {
-                let event = stream.decode_nested(inner, span)?;
-                handled(assembler.handle(&event, now_ns())?, assembler)?;
+        if let EventData::TransactionPayload(_) = &event.data {
+            let position = event.end;
+            while let Some(inner) = log.inner() {
+                match inner {
+                    Ok(event) => handled(assembler.handle(&event, now_ns())?, assembler)?,
+                    Err(error) => assembler.undecodable(error)?,
+                }
             }
-            assembler.payload_done(span.end);
-            end.1 = span.end;
+            assembler.payload_done(position);
+            end.1 = position;
         } else {
             let step = assembler.handle(&event, now_ns())?;
             if !event.header.is_artificial() {

@@ -29,9 +29,9 @@ struct Guarded {
 pub struct StreamedStatement<'a> {
     /// The binlog file, as the stream names it.
     pub file: &'a str,
-    /// Position of the unit's first event, bytes from the start of the file: MariaDB's GTID event, which is where Debezium
-    /// records a statement there.
-    pub unit_position: u64,
+    /// Position of the statement's GTID event on MariaDB, bytes from the start of the file, which is where Debezium records
+    /// a statement there. `None` on MySQL: it records the end there, which is where the next statement's unit begins.
+    pub unit_position: Option<u64>,
     /// Position after the statement's event, bytes from the start of the file.
     pub end_position: u64,
     /// The statement's text.
@@ -57,7 +57,8 @@ impl ReplayGuard {
         let found = at(statement.end_position)
             .find(|guarded| guarded.ddl.as_ref().is_none_or(same))
             .or_else(|| {
-                at(statement.unit_position).find(|guarded| guarded.ddl.as_ref().is_some_and(same))
+                let mut begin = statement.unit_position.into_iter().flat_map(at);
+                begin.find(|guarded| guarded.ddl.as_ref().is_some_and(same))
             });
         found.map(|guarded| guarded.record)
     }

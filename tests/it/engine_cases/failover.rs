@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use holdfast_connector::refresh::RefreshOptions;
 use holdfast_connector::{Batch, Error};
 use holdfast_history::SourceOffset;
 use holdfast_history::offset::HoldfastMembers;
@@ -183,6 +184,80 @@ async fn at_work(source: &Server, replica: &Server) {
     assert_eq!(members(&stored).epoch, 2);
     host.set("database.port", replica.port().to_string());
     assert_eq!(host.rest().await, [] as [Seen; 0]);
+}
+
+#[test]
+fn definitions_that_are_ahead_in_one_log_are_not_taken_into_another() {
+    let (source, replica) = topology(&Options::mysql());
+    run(ahead(&source, &replica));
+}
+
+async fn ahead(source: &Server, replica: &Server) {
+    const DATABASE: &str = "ec_ahead_elsewhere";
+    let mut host = Host::new(source, DATABASE).await;
+    let wire = Wire::to(source);
+    host.set("database.port", wire.port.to_string());
+    let mut engine = host.start().await;
+    let control = engine.control();
+    control.pause();
+    assert!(control.paused().await);
+    host.sql("ALTER TABLE t ADD COLUMN more INT");
+    host.insert(1);
+    let before = host.stored().await;
+    let report = control.refresh_schema_history(&[], &RefreshOptions::default()).await.unwrap();
+    assert!(report.written, "{}", report.to_text());
+    replicated(replica, DATABASE, 1);
+    promote(replica);
+    wire.lead_to(replica);
+    control.resume();
+    let error = loop {
+        match engine.next_batch().await {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("the engine ended without an error"),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, Error::PositionLost { .. }), "{error}");
+    let read_at = report.read_at.to_string();
+    for text in [read_at.as_str(), "--new-lineage", "holdfast refresh"] {
+        assert!(error.to_string().contains(text), "{text}: {error}");
+    }
+    drop((engine, control));
+    assert_eq!(host.stored().await, before);
+    // Where the log has come to the place of the definitions there is nothing in the way.
+    host.set("database.port", source.port().to_string());
+    let rows = host.rest().await;
+    assert_eq!(ids(&rows), [1]);
+    assert_eq!(members(&rows[0].offset).epoch, 1);
+}
+
+#[test]
+fn a_prepared_transaction_of_mariadb_keeps_an_offset_from_another_server() {
+    let (source, replica) = topology(&Options::mariadb());
+    run(prepared(&source, &replica));
+}
+
+async fn prepared(source: &Server, replica: &Server) {
+    const DATABASE: &str = "ec_prepared";
+    let mut host = Host::new(source, DATABASE).await;
+    host.sql("XA START 'held'; INSERT INTO t (id) VALUES (7); XA END 'held'; XA PREPARE 'held'");
+    host.insert(1);
+    let mut engine = host.start().await;
+    until(&mut engine, 1).await.iter().for_each(Batch::acknowledge);
+    engine.close().await.unwrap();
+    let stored = host.stored().await;
+    assert!(members(&stored).held.is_some(), "{stored:?}");
+    replicated(replica, DATABASE, 1);
+    promote(replica);
+    host.set("database.port", replica.port().to_string());
+    let error = host.fails().await;
+    assert!(matches!(error, Error::PositionLost { .. }), "{error}");
+    assert!(error.to_string().contains("prepared and undecided"), "{error}");
+    assert_eq!(host.stored().await, stored);
+    // The server that prepared it goes on.
+    host.set("database.port", source.port().to_string());
+    host.sql("XA COMMIT 'held'");
+    assert_eq!(ids(&host.rest().await), [7]);
 }
 
 #[test]

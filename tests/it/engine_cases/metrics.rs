@@ -7,10 +7,15 @@ use std::process::{Child, Command};
 use std::time::Instant;
 
 use holdfast_connector::metrics::ALL;
+use holdfast_connector::refresh::RefreshOptions;
+use holdfast_connector::{Batch, Error};
+use holdfast_history::store::{HistoryStore, MemoryHistory};
+use holdfast_history::{SourceOffset, TableId};
 use holdfast_tests::engine::{PREFIX, holdfast_binary};
 use holdfast_tests::server::{Options, shared};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
-use super::{Host, PATIENCE};
+use super::{Host, PATIENCE, brief, seen, until};
 
 /// The command, which ends with the test.
 struct Running(Child);
@@ -31,7 +36,7 @@ fn scrape(address: &str) -> std::io::Result<String> {
 }
 
 /// Values by name with labels, without the label that all have.
-fn values(text: &str) -> BTreeMap<String, f64> {
+pub(super) fn values(text: &str) -> BTreeMap<String, f64> {
     let server = format!("server=\"{PREFIX}\"");
     let line = |line: &str| {
         let (name, value) = line.rsplit_once(' ')?;
@@ -89,7 +94,16 @@ fn metrics_have_the_names_that_are_documented() {
             && at(now, "holdfast_oldest_open_group_age_seconds") > Some(0.5)
             && at(now, "holdfast_frontier_lag_seconds") > Some(0.5)
     });
-    assert_eq!(at(&now, "holdfast_snapshot_running"), Some(0.0));
+    for (name, value) in [
+        ("holdfast_snapshot_running", 0.0),
+        ("holdfast_snapshot_completed", 1.0),
+        ("holdfast_snapshot_aborted", 0.0),
+        ("holdfast_snapshot_skipped", 0.0),
+        ("holdfast_snapshot_tables{state=\"total\"}", 1.0),
+        ("holdfast_snapshot_tables{state=\"remaining\"}", 0.0),
+    ] {
+        assert_eq!(at(&now, name), Some(value), "{name}");
+    }
     assert_eq!(at(&now, "holdfast_refresh_runs_total"), Some(0.0));
     assert_eq!(at(&now, "holdfast_refresh_failures_total"), Some(0.0));
     // Names that need a restart or a refresh, or ask the server now and then.
@@ -102,7 +116,6 @@ fn metrics_have_the_names_that_are_documented() {
         "holdfast_last_refresh_file_number",
         "holdfast_last_refresh_position_bytes",
         "holdfast_errors_total",
-        "holdfast_snapshot_tables",
     ];
     for metric in ALL.iter().filter(|metric| !later.contains(&metric.name)) {
         let kind = if metric.is_counter() { "counter" } else { "gauge" };
@@ -116,6 +129,8 @@ fn metrics_have_the_names_that_are_documented() {
         at(now, "holdfast_records_total{kind=\"create\"}") == Some(1.0)
             && at(now, "holdfast_history_recovered") > Some(0.0)
             && at(now, "holdfast_history_suspicious_skips") == Some(0.0)
+            && at(now, "holdfast_snapshot_skipped") == Some(1.0)
+            && at(now, "holdfast_snapshot_completed") == Some(0.0)
     });
     let sum = |name: &str| -> f64 {
         now.iter().filter(|(key, _)| key.starts_with(name)).map(|(_, value)| value).sum()
@@ -125,4 +140,73 @@ fn metrics_have_the_names_that_are_documented() {
         Some(sum("holdfast_history_applied") + sum("holdfast_history_skipped"))
     );
     assert_eq!(at(&now, "holdfast_replayed_ddl_suppressed_total"), Some(0.0));
+}
+
+/// Runs `test` with a recorder of its own, which sees what the engines publish: once a second, and when they are closed.
+pub(super) fn recorded(test: impl AsyncFnOnce(&PrometheusHandle)) {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    // A recorder is one thread's.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    metrics::with_local_recorder(&recorder, || runtime.block_on(test(&handle)));
+}
+
+#[test]
+fn refreshes_are_counted_and_the_last_one_that_succeeded_has_its_place() {
+    let server = shared(&Options::mysql()).unwrap();
+    recorded(async |recorded| {
+        let host = Host::new(&server, "ec_metrics_refresh").await;
+        let mut engine = host.start().await;
+        host.insert(1);
+        until(&mut engine, 1).await.iter().for_each(Batch::acknowledge);
+        let control = engine.control();
+        let report = control.refresh_schema_history(&[], &RefreshOptions::default()).await.unwrap();
+        let table = |name| TableId::new("ec_metrics_refresh", name);
+        let options =
+            RefreshOptions { force_tables: [table("other")].into(), ..RefreshOptions::default() };
+        let error = control.refresh_schema_history(&[table("t")], &options).await.unwrap_err();
+        assert!(matches!(error, Error::Start(_)), "{error}");
+        engine.close().await.unwrap();
+        let now = values(&recorded.render());
+        let (_, number) = report.offset.file.rsplit_once('.').unwrap();
+        for (name, value) in [
+            ("holdfast_refresh_runs_total", 2.0),
+            ("holdfast_refresh_failures_total", 1.0),
+            ("holdfast_last_refresh_file_number", number.parse().unwrap()),
+            (
+                "holdfast_last_refresh_position_bytes",
+                report.offset.pos.to_string().parse().unwrap(),
+            ),
+        ] {
+            assert_eq!(now.get(name), Some(&value), "{name}");
+        }
+    });
+}
+
+#[test]
+fn a_statement_that_is_met_again_is_counted() {
+    let server = shared(&Options::mysql()).unwrap();
+    recorded(async |recorded| {
+        let mut host = Host::new(&server, "ec_metrics_replay").await;
+        let before = host.stored().await;
+        let mut engine = host.start().await;
+        host.sql("ALTER TABLE t ADD COLUMN more INT");
+        host.insert(1);
+        drop(until(&mut engine, 1).await);
+        drop(engine);
+        // As Debezium leaves it behind the statement: record and offset have the GTIDs from before it.
+        let mut records = host.own_history().await.load().await.unwrap();
+        let alter = records.last_mut().unwrap();
+        let SourceOffset { file, pos, .. } = alter.position.clone();
+        alter.position = SourceOffset { file, pos, holdfast: None, ..before };
+        host.store(&alter.position.clone()).await;
+        host.history = MemoryHistory::new();
+        host.own_history().await.append(&records).await.unwrap();
+        let mut engine = host.start().await;
+        assert_eq!(brief(&seen(&until(&mut engine, 1).await)), [("c", 1)]);
+        engine.close().await.unwrap();
+        let now = values(&recorded.render());
+        assert_eq!(now.get("holdfast_replayed_ddl_suppressed_total"), Some(&1.0));
+        assert_eq!(host.own_history().await.load().await.unwrap(), records);
+    });
 }

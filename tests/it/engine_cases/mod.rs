@@ -45,7 +45,7 @@
 //! | G22 G23 | `a_transaction_comes_whole_whatever_the_buffer_is_set_to` |
 //! | G24 | case 057 |
 //! | G25 | case 049; `errors/streaming.rs` |
-//! | G26 | `damage.rs`: an error in every mode |
+//! | G26 | `left_out.rs`; damaged logs: `damage.rs` |
 //! | G27 | `rows_of_an_unknown_table_are_an_error_or_left_out` |
 //! | G28 | case 051, `history.rs` |
 //!
@@ -63,13 +63,15 @@
 //! | A09 | `a_stop_stores_what_is_acknowledged_and_no_more` |
 //! | A10 | kills between, during and after acknowledgements: `kills.rs`, `restarts.rs`; after a DDL's record: `history_cases.rs`; during an append: `refresh.rs`, `errors/stores.rs`; during an offset write: `connector/src/offset_store/file.rs`; in a snapshot: `a_snapshot_that_was_cut_short_is_taken_again` |
 //! | M01 M03 | `metrics_have_the_names_that_are_documented` |
+//! | M02 | the same, for `no_data`; `a_snapshot_is_aborted_by_a_stop_then_completed_and_skipped_from_then_on` |
 //! | M04 | `history/src/recover/tests.rs`: `records_up_to_the_offset_are_applied_and_later_ones_counted` |
 
 mod acks;
 mod failover;
+mod left_out;
 mod metrics;
-
 mod offsets;
+mod snapshots;
 mod sources;
 mod start;
 mod wire;

@@ -11,7 +11,7 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const DATA: u8 = 3;
 /// The position was purged, or the log is another one.
 pub(crate) const POSITION: u8 = 4;
-/// No connection.
+/// No connection, or something else that passes by itself.
 pub(crate) const CONNECTION: u8 = 5;
 /// A newer writer owns a store.
 pub(crate) const FENCED: u8 = 6;
