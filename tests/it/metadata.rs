@@ -164,3 +164,85 @@ fn rows_with_generated_columns_come_with_what_the_log_has_of_them() {
         story.end();
     }
 }
+
+/// MariaDB 11.8 leaves generated columns out of some images, and nothing in the log says which columns are generated.
+#[test]
+fn generated_columns_come_by_the_log_alone_where_the_images_have_them() {
+    for (options, database) in
+        [(Options::mysql(), "m04"), (Options::mariadb(), "m04m"), (Options::mariadb_11(), "m04n")]
+    {
+        let server = shared(&options).unwrap();
+        let _metadata = Metadata::full(&server);
+        let mut story = Story::new(&server, database, BY_METADATA);
+        story.sql(
+            "CREATE TABLE g (id INT PRIMARY KEY, a INT, v INT AS (a * 2) VIRTUAL, s INT AS (a * 3) STORED)",
+        );
+        story.run();
+        story.sql("INSERT INTO g (id, a) VALUES (1, 1), (2, 2)");
+        let all = database != "m04n";
+        if all {
+            story.sql("UPDATE g SET a = 5 WHERE id = 1; DELETE FROM g WHERE id = 2");
+        }
+        let by_history = story.peek();
+        story.lose_history();
+        let by_log = story.peek();
+        assert_eq!(briefs(&by_log), briefs(&by_history), "{database}");
+        assert_eq!(rows(&by_log)[0], r#"c {"id":1,"a":1,"v":2,"s":3}"#, "{database}");
+        if !all {
+            story.run();
+            story.sql("UPDATE g SET a = 5 WHERE id = 1");
+            let mut process = story.start(RunOptions::default());
+            let code = process.wait_end(LIMIT).unwrap().code();
+            assert_eq!(code, Some(3), "{}", process.log());
+            assert!(process.log().contains("`v`"), "{}", process.log());
+        }
+        story.end();
+    }
+}
+
+/// The server adds the end of a row's life to the primary key, so that a row and what it was before have two keys. The log
+/// has the columns and the key, and not whether they were declared.
+#[test]
+fn the_log_alone_gives_versioned_tables_the_key_that_the_server_has() {
+    for (options, database) in [(Options::mariadb(), "m05"), (Options::mariadb_11(), "m05n")] {
+        let server = shared(&options).unwrap();
+        let _metadata = Metadata::full(&server);
+        let mut story = Story::new(&server, database, BY_METADATA);
+        story.sql(
+            "CREATE TABLE v (id INT PRIMARY KEY, a INT) WITH SYSTEM VERSIONING;
+             CREATE TABLE w (id INT PRIMARY KEY, a INT, rs TIMESTAMP(6) GENERATED ALWAYS AS ROW START,
+               re TIMESTAMP(6) GENERATED ALWAYS AS ROW END, PERIOD FOR SYSTEM_TIME(rs, re)) WITH SYSTEM VERSIONING",
+        );
+        story.run();
+        story.sql("INSERT INTO v VALUES (1, 1); INSERT INTO w (id, a) VALUES (1, 1)");
+        let names = |value: Option<&Json>| -> Vec<String> {
+            let members = value.map(Json::members).unwrap_or_default();
+            members.iter().map(|(name, _)| name.clone()).collect()
+        };
+        let shapes = |records: &[Record]| -> Vec<(Vec<String>, Vec<String>)> {
+            let rows = records.iter().filter(|record| record.value().text("op") == Some("c"));
+            rows.map(|record| (names(Some(record.key())), names(record.value().get("after"))))
+                .collect()
+        };
+        let texts = |key: &[&str], row: &[&str]| {
+            let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+            (owned(key), owned(row))
+        };
+        let by_history = story.peek();
+        assert_eq!(
+            shapes(&by_history),
+            [texts(&["id"], &["id", "a"]), texts(&["id"], &["id", "a", "rs", "re"])],
+            "{database}"
+        );
+        story.lose_history();
+        assert_eq!(
+            shapes(&story.peek()),
+            [
+                texts(&["id", "row_end"], &["id", "a", "row_start", "row_end"]),
+                texts(&["id", "re"], &["id", "a", "rs", "re"])
+            ],
+            "{database}"
+        );
+        story.end();
+    }
+}

@@ -467,6 +467,12 @@ fn random_ddl_gives_the_definitions_of_mariadb() {
 
 #[test]
 #[ignore = "takes many minutes"]
+fn much_random_ddl_gives_the_definitions_of_mariadb_11() {
+    long_campaign(&shared(&Options::mariadb_11()).unwrap());
+}
+
+#[test]
+#[ignore = "takes many minutes"]
 fn much_random_ddl_gives_the_definitions_of_mysql() {
     long_campaign(&shared(&Options::mysql()).unwrap());
 }

@@ -542,6 +542,20 @@ pub fn write_debezium_offset(file: &Path, key: &str, value: &str) -> Result<()> 
     run(java("Offsets")?.arg("write").arg(file).args([key, value])).map(drop)
 }
 
+/// The definitions that Debezium derives from the history of a properties file at an offset: lines for tables and columns,
+/// sorted (`tests/reference/Definitions.java`).
+///
+/// # Errors
+///
+/// When it can't recover.
+pub fn debezium_definitions(properties: &Path, offset: &str) -> Result<Vec<String>> {
+    let text = run(java("Definitions")?.arg(properties).arg(offset))?;
+    let is_one = |line: &&str| line.starts_with("table ") || line.starts_with("column ");
+    let mut lines: Vec<String> = text.lines().filter(is_one).map(str::to_owned).collect();
+    lines.sort();
+    Ok(lines)
+}
+
 /// Jars that clash with others of the package, or that only other connectors need.
 const UNWANTED_JARS: [&str; 6] = ["logback", "netty-all", "jetty", "cassandra", "ecj", "guava-24"];
 
@@ -562,7 +576,7 @@ fn prepare_reference() -> Result<String> {
     let lock = File::create(home.join("classes.lock"))?;
     lock.lock()?;
     let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-    for program in ["Reference", "Offsets", "Counter", "Recovery"] {
+    for program in ["Reference", "Offsets", "Counter", "Recovery", "Definitions"] {
         let source = paths::tests(&format!("reference/{program}.java"));
         let class = classes.join(format!("{program}.class"));
         if changed(&class).is_none() || changed(&class) < changed(&source) {

@@ -1,17 +1,26 @@
 //! One engine goes on where the other has stopped, with the other's schema history and offset.
 //!
-//! Whether it derives the same definitions shows in what follows: every table is altered without being changed, which
-//! prints its whole definition, and gets rows. The other engine goes on with its own files beside it, and both must give
+//! At the offset both must derive the same definitions from the history, all members of all tables. Whether they do when they
+//! run shows in what follows: every table is altered without being changed, which prints its whole definition, and gets rows. The other engine goes on with its own files beside it, and both must give
 //! the same records. The other kind of takeover is in the middle of a transaction: what the next engine gives must be
 //! exactly what the one before was not acknowledged.
+//!
+//! Holdfast keeps a checkpoint beside a history in a file, which Debezium is to leave alone.
 //!
 //! Each runs on files and on tables. Files of offsets are converted in between, tables are not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use holdfast_history::codec::read_record;
+use holdfast_history::ddl::DdlContext;
+use holdfast_history::recover::{RecoverOptions, recover};
+use holdfast_history::schema::DefaultValue;
+use holdfast_history::{HistoryRecord, SourceOffset, Table};
+
 use crate::engine::{
-    Engine, Process, Properties, Record, RunOptions, read_debezium_offset, write_debezium_offset,
+    Engine, PREFIX, Process, Properties, Record, RunOptions, debezium_definitions,
+    read_debezium_offset, write_debezium_offset,
 };
 use crate::json::{Difference, Json};
 use crate::server::Server;
@@ -54,6 +63,9 @@ const LARGE: &str = "
     DELETE FROM large WHERE id % 5 = 0;
     COMMIT;";
 
+/// What Holdfast keeps beside `history.jsonl`.
+const CHECKPOINT: &str = "history.jsonl.checkpoint";
+
 /// Acknowledged by the first and by the second engine, in the middle of an event.
 const ACKNOWLEDGED: [u64; 2] = [733, 1019];
 
@@ -88,6 +100,9 @@ pub fn both_ways(server: &Server, stores: Stores) -> Result<String> {
     case::settle(&mut process, server, 3)?;
     process.stop()?;
 
+    let of_debezium =
+        debezium.same_definitions().context(|| "definitions of Debezium's history".to_owned())?;
+
     let holdfast = debezium.copy(&root, "holdfast")?;
     holdfast.hand_over(Engine::Holdfast)?;
     script(server, TOUCH, 4)?;
@@ -100,15 +115,30 @@ pub fn both_ways(server: &Server, stores: Stores) -> Result<String> {
     let ours = holdfast.read_to(Engine::Holdfast, "second", 5)?;
     let forth = same(&theirs, &ours).context(|| "Holdfast with Debezium's history".to_owned())?;
 
+    let of_holdfast =
+        holdfast.same_definitions().context(|| "definitions of Holdfast's history".to_owned())?;
+    if of_holdfast < of_debezium {
+        return Err(Failure::new(format!("{of_debezium} tables, and then {of_holdfast}")));
+    }
+
+    // From an offset of its own it writes a checkpoint.
+    script(server, "", 6)?;
+    holdfast.read_to(Engine::Holdfast, "checkpoint", 6)?;
+    if stores == Stores::Files && !holdfast.folder.join(CHECKPOINT).exists() {
+        return Err(Failure::new("Holdfast has kept no checkpoint"));
+    }
+
     let back = holdfast.copy(&root, "back")?;
     back.hand_over(Engine::Reference)?;
-    script(server, TOUCH, 6)?;
-    let theirs = debezium.read_to(Engine::Reference, "third", 6)?;
-    let ours = back.read_to(Engine::Reference, "third", 6)?;
+    script(server, TOUCH, 7)?;
+    let theirs = debezium.read_to(Engine::Reference, "third", 7)?;
+    let ours = back.read_to(Engine::Reference, "third", 7)?;
     let backwards =
         same(&theirs, &ours).context(|| "Debezium with Holdfast's history".to_owned())?;
     fs::remove_dir_all(root)?;
-    Ok(format!("{forth} records forth, {backwards} back"))
+    Ok(format!(
+        "{forth} records forth, {backwards} back, the same definitions of {of_debezium} and {of_holdfast} tables"
+    ))
 }
 
 /// Three engines share one large transaction: each is killed after some of its rows were acknowledged, and the next must
@@ -195,8 +225,11 @@ impl<'a> Place<'a> {
         let copy = Self::new(self.server, self.stores, root, name)?;
         match self.stores {
             Stores::Files => {
-                for file in ["offsets.dat", "history.jsonl"] {
-                    fs::copy(self.folder.join(file), copy.folder.join(file))?;
+                for file in ["offsets.dat", "history.jsonl", CHECKPOINT] {
+                    // The first engine keeps no checkpoint.
+                    if file != CHECKPOINT || self.folder.join(file).exists() {
+                        fs::copy(self.folder.join(file), copy.folder.join(file))?;
+                    }
                 }
             }
             Stores::Tables => {
@@ -242,6 +275,14 @@ impl<'a> Place<'a> {
     }
 
     fn start(&self, engine: Engine, run: &str, options: RunOptions) -> Result<Process> {
+        let mut properties = self.properties()?;
+        if engine == Engine::Holdfast {
+            properties.set("holdfast.history.checkpoint.records", "1");
+        }
+        Process::start(engine, &properties, &self.folder, run, options)
+    }
+
+    fn properties(&self) -> Result<Properties> {
         let mut properties = Properties::new(self.server, &self.folder);
         properties.set("database.include.list", format!("{DATABASE},{}", case::MARKER));
         if self.stores == Stores::Tables {
@@ -255,7 +296,66 @@ impl<'a> Place<'a> {
             // Debezium stores its snapshot while it keeps all others from writing.
             properties.set("snapshot.locking.mode", "none");
         }
-        Process::start(engine, &properties, &self.folder, run, options)
+        Ok(properties)
+    }
+
+    /// Both engines derive the same from the history at the offset. Says of how many tables.
+    fn same_definitions(&self) -> Result<usize> {
+        let path = self.folder.join("definitions.properties");
+        self.properties()?.write(&path)?;
+        let (offset, records) = (self.offset()?, self.history()?);
+        let theirs = debezium_definitions(&path, &offset)?;
+        let context = DdlContext::default();
+        let desired = SourceOffset::from_json(&offset).context(|| offset.clone())?;
+        let recovered = recover(&records, PREFIX, &desired, &RecoverOptions::new(&context))
+            .context(|| "the history".to_owned())?;
+        let mut ours: Vec<String> =
+            recovered.tables.iter().flat_map(|table| printed(table)).collect();
+        ours.sort();
+        for (theirs, ours) in theirs.iter().zip(&ours) {
+            if theirs != ours {
+                return Err(Failure::new(format!(
+                    "Debezium derives\n{theirs}\nand Holdfast\n{ours}"
+                )));
+            }
+        }
+        if theirs.len() != ours.len() || ours.is_empty() {
+            return Err(Failure::new(format!("{} lines, and {}", theirs.len(), ours.len())));
+        }
+        Ok(recovered.tables.len())
+    }
+
+    /// The stored offset.
+    fn offset(&self) -> Result<String> {
+        let path = self.folder.join("offsets.dat");
+        if self.stores == Stores::Tables {
+            let sql = format!("SELECT offset_val FROM {STORES}.offsets_{}", self.name);
+            return self.server.value(&sql);
+        }
+        if fs::read(&path)?.starts_with(&[0xac, 0xed]) {
+            return read_debezium_offset(&path).map(|(_, offset)| offset);
+        }
+        let stored = Json::parse(&fs::read_to_string(&path)?)?;
+        match stored.get("offsets").map(Json::members) {
+            Some([(_, offset)]) => Ok(offset.to_string()),
+            Some(_) | None => Err(Failure::new(format!("not one offset: {stored}"))),
+        }
+    }
+
+    fn history(&self) -> Result<Vec<HistoryRecord>> {
+        let text = match self.stores {
+            Stores::Files => fs::read_to_string(self.folder.join("history.jsonl"))?,
+            Stores::Tables => {
+                // No record of these is so long that it is in parts.
+                let rows = self.server.query(&format!(
+                    "SELECT history_data FROM {STORES}.history_{} ORDER BY record_insert_ts, record_insert_seq, id",
+                    self.name
+                ))?;
+                rows.concat().join("\n")
+            }
+        };
+        let read = |line: &str| Ok(read_record(line).context(|| line.to_owned())?.0);
+        text.lines().filter(|line| !line.is_empty()).map(read).collect()
     }
 
     /// What comes from the stored offset up to a marker, normalised. An engine that has stopped in order has stored it.
@@ -265,6 +365,41 @@ impl<'a> Place<'a> {
         process.stop()?;
         Ok(golden::live(&case::records_of_case(process.records())))
     }
+}
+
+/// A table as `Definitions.java` prints it.
+fn printed(table: &Table) -> Vec<String> {
+    let name = &table.id;
+    let or_null = |text: &Option<String>| text.clone().unwrap_or_else(|| "null".to_owned());
+    let mut lines = vec![format!(
+        "table {name} charset={} key={}",
+        or_null(&table.default_charset),
+        table.primary_key.join(",")
+    )];
+    for (position, column) in (1..).zip(&table.columns) {
+        let default = match &column.default {
+            DefaultValue::Absent => "none",
+            DefaultValue::Null => "null",
+            DefaultValue::Expression(expression) => expression,
+        };
+        let position: u32 = position;
+        lines.push(format!(
+            "column {name} {position} {} type={}/{} charset={} length={} scale={} optional={} auto={} generated={} \
+             default={default} labels={} comment={}",
+            column.name,
+            column.type_name,
+            column.jdbc_type.0,
+            or_null(&column.charset),
+            column.length.unwrap_or(-1),
+            column.scale.unwrap_or(-1),
+            column.optional,
+            column.auto_incremented,
+            column.generated,
+            column.enum_values.join(","),
+            or_null(&column.comment),
+        ));
+    }
+    lines
 }
 
 /// How many records there are, if they are the same.

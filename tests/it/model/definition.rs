@@ -167,7 +167,8 @@ impl ServerColumn {
 /// The value that a default stands for, in the model's words; `None` for what the model does not know.
 fn server_default(text: &str, extra: &str, mariadb: bool) -> Option<String> {
     let lower = text.to_ascii_lowercase();
-    if lower.starts_with("current_timestamp") && (mariadb || extra.contains("default_generated")) {
+    let is_now = ["current_timestamp", "localtime"].iter().any(|name| lower.starts_with(name));
+    if is_now && (mariadb || extra.contains("default_generated")) {
         return Some(NOW.to_owned());
     }
     if !mariadb {
