@@ -3,7 +3,7 @@
 use super::reader::{RowSink, Side};
 use crate::value::{
     Compressed, Date, DateTime, Decimal, JsonBinary, Time, Timestamp, Value,
-    decimal::{packed_len, small_unscaled},
+    decimal::{SmallLayout, packed_len},
 };
 use crate::wire::{Cursor, DecodeError};
 
@@ -190,6 +190,7 @@ enum Op {
     Int64,
     Float,
     Double,
+    SmallDecimal { precision: u8, scale: u8, len: u8, layout: SmallLayout },
     Decimal { precision: u8, scale: u8, len: u8 },
     Bit { len: u8, last: u8 },
     Year,
@@ -281,7 +282,11 @@ impl Step {
             WireType::Vector { length_bytes } => Op::Vector { len: prefix(length_bytes)? },
             WireType::Json { length_bytes } => Op::Json { len: prefix(length_bytes)? },
             WireType::NewDecimal { precision, scale } => {
-                Op::Decimal { precision, scale, len: packed_len(precision, scale)? }
+                let len = packed_len(precision, scale)?;
+                match SmallLayout::new(precision, scale) {
+                    Some(layout) => Op::SmallDecimal { precision, scale, len, layout },
+                    None => Op::Decimal { precision, scale, len },
+                }
             }
             WireType::Enum { bytes: 1 } => Op::Enum1,
             WireType::Enum { bytes: 2 } => Op::Enum2,
@@ -331,19 +336,25 @@ impl Step {
             Op::Double => {
                 sink.value(side, column, Value::Double(f64::from_le_bytes(cursor.array("double")?)))
             }
-            Op::Decimal { precision, scale, len } => {
+            Op::SmallDecimal { precision, scale, len, layout } => {
                 let bytes = cursor.take(len.into(), "decimal")?;
                 // A whole decimal in a `Result` would go through memory.
-                match small_unscaled(bytes, precision, scale) {
+                match layout.unscaled(bytes) {
                     Some(number) => {
                         let decimal = Decimal::number(number.into(), scale);
                         sink.value(side, column, Value::Decimal(decimal));
                     }
+                    // It says which digits are bad.
                     None => {
                         let decimal = Decimal::read_long(bytes, precision, scale)?;
                         sink.value(side, column, Value::Decimal(decimal));
                     }
                 }
+            }
+            Op::Decimal { precision, scale, len } => {
+                let bytes = cursor.take(len.into(), "decimal")?;
+                let decimal = Decimal::read_long(bytes, precision, scale)?;
+                sink.value(side, column, Value::Decimal(decimal));
             }
             Op::Bit { len, last } => {
                 let bytes = cursor.take(len.into(), "bit")?;

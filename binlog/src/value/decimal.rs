@@ -98,7 +98,7 @@ impl<'a> Decimal<'a> {
         len: u8,
     ) -> Result<Self, DecodeError> {
         let bytes = cursor.take(len.into(), "decimal")?;
-        match small_unscaled(bytes, precision, scale) {
+        match SmallLayout::new(precision, scale).and_then(|layout| layout.unscaled(bytes)) {
             Some(number) => Ok(Self::number(number.into(), scale)),
             None => Self::read_long(bytes, precision, scale),
         }
@@ -175,7 +175,7 @@ impl<'a> Decimal<'a> {
 
     /// The number without its point: `-999.99` is -99999. `None` when it does not fit (more than 38 digits may not),
     /// or when the text of [`Self::Text`] is no decimal number.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn to_i128(&self) -> Option<i128> {
         match *self {
@@ -286,52 +286,75 @@ fn checked_len(precision: u8, max_precision: u8, scale: u8) -> Result<u8, Decode
     Ok(side(precision - scale) + side(scale))
 }
 
-/// The unscaled number of at most 8 bytes (18 digits), read as one integer and taken apart from the right. `None` for a
-/// longer one and for bad digits.
-#[inline(always)]
-pub(crate) fn small_unscaled(bytes: &[u8], precision: u8, scale: u8) -> Option<i64> {
-    let mut packed = match bytes {
-        [] => return None,
-        [a] => u64::from(*a),
-        [a, b] => u16::from_be_bytes([*a, *b]).into(),
-        [a, b, c] => u32::from_be_bytes([0, *a, *b, *c]).into(),
-        _ if bytes.len() > 8 => return None,
-        _ => {
-            // Two halves that overlap.
-            let first = u64::from(u32::from_be_bytes(*bytes.first_chunk()?));
-            let last = u64::from(u32::from_be_bytes(*bytes.last_chunk()?));
-            first << (8 * (bytes.len() - 4)) | last
-        }
-    };
-    let bits = 8 * bytes.len();
-    let sign = 1_u64 << (bits - 1);
-    // All bits set for a negative number.
-    let mask = if packed & sign == 0 { u64::MAX } else { 0 };
-    packed = (packed ^ mask) & (sign - 1);
-    let signed = |size: u64| (size ^ mask).wrapping_sub(mask).cast_signed();
+/// How the groups of a number of at most 8 bytes (18 digits) lie: decided once for a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SmallLayout {
+    /// Full groups, 0 to 2. Two fill the 8 bytes.
+    full: u8,
+    /// Bits of the incomplete group after the point.
+    last_bits: u8,
+    /// What the incomplete groups count to, 1 where there is none.
+    last_limit: u32,
+    first_limit: u32,
+}
 
-    // From the right: an incomplete group after the point, full groups, an incomplete one before it. Two full groups
-    // fill the 8 bytes.
-    let before = precision.checked_sub(scale)?;
-    let (last, first) = (scale % GROUP, before % GROUP);
-    let last_bits = 8 * u32::from(digit_bytes(last));
-    let last_value = packed & ((1 << last_bits) - 1);
-    packed >>= last_bits;
-    let low = packed & u64::from(u32::MAX);
-    let (full, full_value, first_value) = match scale / GROUP + before / GROUP {
-        0 => (1, 0, packed),
-        1 => (FULL, low, packed >> 32),
-        // The upper of the two takes the place of the first group.
-        2 => {
-            let valid = packed >> 32 < FULL && low < FULL;
-            return valid.then(|| signed((packed >> 32) * FULL + low));
-        }
-        _ => return None,
-    };
-    let last_limit = u64::from(power(last));
-    let valid =
-        last_value < last_limit && full_value < full && first_value < u64::from(power(first));
-    valid.then(|| signed((first_value * full + full_value) * last_limit + last_value))
+impl SmallLayout {
+    /// `None` for a longer number.
+    pub(crate) fn new(precision: u8, scale: u8) -> Option<Self> {
+        let before = precision.checked_sub(scale)?;
+        let (last, first) = (scale % GROUP, before % GROUP);
+        let full = scale / GROUP + before / GROUP;
+        let len = digit_bytes(first) + full.checked_mul(GROUP_BYTES)? + digit_bytes(last);
+        (1..=8).contains(&len).then_some(Self {
+            full,
+            last_bits: 8 * digit_bytes(last),
+            last_limit: power(last),
+            first_limit: power(first),
+        })
+    }
+
+    /// The unscaled number, read as one integer and taken apart from the right. `None` for bad digits, and for bytes
+    /// that are not as many as the layout has.
+    #[inline(always)]
+    pub(crate) fn unscaled(self, bytes: &[u8]) -> Option<i64> {
+        let mut packed = match (bytes.first_chunk(), bytes.last_chunk()) {
+            _ if bytes.len() > 8 => return None,
+            // Two halves that overlap.
+            (Some(first), Some(last)) => {
+                let (first, last) = (u32::from_be_bytes(*first), u32::from_be_bytes(*last));
+                u64::from(first) << (8 * (bytes.len() - 4)) | u64::from(last)
+            }
+            _ => match bytes {
+                [a] => u64::from(*a),
+                [a, b] => u16::from_be_bytes([*a, *b]).into(),
+                [a, b, c] => u32::from_be_bytes([0, *a, *b, *c]).into(),
+                _ => return None,
+            },
+        };
+        let sign = 1_u64 << (8 * bytes.len() - 1);
+        // All bits set for a negative number.
+        let mask = if packed & sign == 0 { u64::MAX } else { 0 };
+        packed = (packed ^ mask) & (sign - 1);
+        let signed = |size: u64| (size ^ mask).wrapping_sub(mask).cast_signed();
+
+        // From the right: an incomplete group after the point, full groups, an incomplete one before it.
+        let last_value = packed & ((1 << self.last_bits) - 1);
+        packed >>= self.last_bits;
+        let low = packed & u64::from(u32::MAX);
+        let (full, full_value, first_value) = match self.full {
+            0 => (1, 0, packed),
+            1 => (FULL, low, packed >> 32),
+            // The upper of the two takes the place of the first group.
+            _ => {
+                let valid = packed >> 32 < FULL && low < FULL;
+                return valid.then(|| signed((packed >> 32) * FULL + low));
+            }
+        };
+        let last_limit = u64::from(self.last_limit);
+        let valid =
+            last_value < last_limit && full_value < full && first_value < self.first_limit.into();
+        valid.then(|| signed((first_value * full + full_value) * last_limit + last_value))
+    }
 }
 
 /// The unscaled number of packed digits of any length.
