@@ -10,11 +10,12 @@ demo: servers
 	cargo build -q --workspace --bin holdfast --bin demo
 	HOLDFAST_BIN=$(BIN)/holdfast $(BIN)/demo
 
-# Formatting, lints, unit tests, and everything on real servers. No JVM.
+# Formatting, lints, unit tests, everything on real servers, and the count of instructions. No JVM.
 test: servers
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test --workspace --no-fail-fast
+	tests/scripts/count-instructions
 
 # The real Debezium beside Holdfast on the same server; regenerates tests/golden, which must leave no diff.
 # A test among the targets makes cargo use the dependencies that the tests were built with.
