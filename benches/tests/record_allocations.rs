@@ -4,16 +4,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
-use std::path::Path;
-
 use holdfast_benches::corpus::wire::Json;
 use holdfast_binlog::Value;
 use holdfast_binlog::value::{Date, DateTime, Decimal, JsonBinary, Time, Timestamp};
-use holdfast_connector::Config;
-use holdfast_connector::config::Properties;
 use holdfast_connector::convert::{Origin, TableConverter};
 use holdfast_connector::format::connect_schema::TableSchemas;
 use holdfast_connector::format::debezium_json::{self, EnvelopeEnd, Op, SourceInfo};
+use holdfast_connector::testkit;
 use holdfast_history::schema::{Column, JdbcType};
 use holdfast_history::{Table, TableId};
 
@@ -94,17 +91,6 @@ fn columns(json: &[u8]) -> Vec<(Column, Value<'_>)> {
     columns
 }
 
-fn config(settings: &[(&str, &str)]) -> Config {
-    let required = [
-        ("topic.prefix", "srv"),
-        ("database.hostname", "h"),
-        ("database.user", "u"),
-        ("database.server.id", "1"),
-    ];
-    let properties: Properties = required.iter().chain(settings).copied().collect();
-    Config::from_properties(&properties, Path::new("")).unwrap().0
-}
-
 /// Allocations of the second record, and its length.
 fn allocations(settings: &[(&str, &str)]) -> (u64, usize) {
     let json = Json::Object(vec![
@@ -122,7 +108,7 @@ fn allocations(settings: &[(&str, &str)]) -> (u64, usize) {
         default_charset: None,
         comment: None,
     };
-    let config = config(settings);
+    let config = testkit::config(settings).unwrap();
     let topic = config.topics.data(&table.id).unwrap();
     let selection = config.column_selection(&table);
     let naming = config.field_naming(&topic);
@@ -135,7 +121,7 @@ fn allocations(settings: &[(&str, &str)]) -> (u64, usize) {
         connector: "mysql",
         name: "srv",
         ts_us: 1_709_210_096_789_123,
-        snapshot: "false",
+        snapshot: Some("false"),
         db: "d",
         table: Some("t"),
         server_id: 7,
@@ -181,6 +167,7 @@ fn a_record_of_every_type_is_printed_without_an_allocation() {
             ("binary.handling.mode", "base64-url-safe"),
             ("bigint.unsigned.handling.mode", "precise"),
         ],
+        &[("converter.decimal.format", "NUMERIC"), ("bigint.unsigned.handling.mode", "precise")],
     ] {
         let (count, length) = allocations(settings);
         assert!(length > 1000, "{settings:?}");

@@ -359,6 +359,57 @@ fn initial_only_ends_and_starts_over_when_it_was_interrupted() {
 }
 
 #[test]
+fn rows_that_a_transform_drops_do_not_keep_the_snapshot_from_its_end() {
+    let server = shared(&Options::mysql()).unwrap();
+    let mut place = Place::new(&server, "snap_dropped", THREE);
+    place.set(&[
+        ("snapshot.mode", "initial_only"),
+        ("transforms", "f"),
+        ("transforms.f.type", "org.apache.kafka.connect.transforms.Filter"),
+        ("transforms.f.predicate", "p"),
+        ("predicates", "p"),
+        ("predicates.p.type", "org.apache.kafka.connect.transforms.predicates.TopicNameMatches"),
+    ]);
+    // The last table, one before it, all of them.
+    for (pattern, expected) in [
+        (
+            "srv\\.snap_dropped\\.c",
+            &[
+                "a 1 first",
+                "a 2 true",
+                "a 3 last_in_data_collection",
+                "b 1 last_in_data_collection",
+            ][..],
+        ),
+        ("srv\\.snap_dropped\\.[ab]", &["c 1 first_in_data_collection", "c 2 last"]),
+        (".*", &[]),
+    ] {
+        place.forget();
+        place.set(&[("predicates.p.pattern", pattern)]);
+        let mut process = place.start(RunOptions::default());
+        let status = process.wait_end(LIMIT).unwrap();
+        assert_eq!(status.code(), Some(0), "{}", process.log());
+        let expected: Vec<String> = expected.iter().map(|row| format!("r {row}")).collect();
+        assert_eq!(briefs(process.records()), expected, "{pattern}");
+        let offset = place.offset();
+        assert_eq!((offset.get("snapshot"), offset.get("holdfast_progress")), (None, None));
+    }
+    place.end();
+}
+
+#[test]
+fn no_row_is_the_first_of_all_where_the_first_table_is_empty() {
+    let server = shared(&Options::mysql()).unwrap();
+    let schema = format!("{THREE}; DELETE FROM a; DELETE FROM c");
+    let mut place = Place::new(&server, "snap_first_empty", &schema);
+    place.sql("INSERT INTO c VALUES (1, 1), (2, 1), (3, 1)");
+    let expected =
+        ["b 1 last_in_data_collection", "c 1 first_in_data_collection", "c 2 true", "c 3 last"];
+    assert_eq!(briefs(&place.snapshot()), expected.map(|row| format!("r {row}")));
+    place.end();
+}
+
+#[test]
 fn always_reads_all_at_every_start() {
     let server = shared(&Options::mysql()).unwrap();
     let mut place = Place::new(&server, "snap_always", THREE);

@@ -224,7 +224,7 @@ impl Assembler {
             connector: self.config.connector.connector_name(),
             name: &self.config.topic_prefix,
             ts_us: self.event_us,
-            snapshot: "false",
+            snapshot: self.config.streamed_mark(),
             db: &context.id.database,
             table: Some(&context.id.table),
             server_id: self.server_id,
@@ -546,7 +546,7 @@ fn write_headers(
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\":");
     context.schemas.key_header.begin(out);
-    context.converter.write_key(|column| image.get_ref(column), Origin::Stream, out)?;
+    context.converter.write_header_key(|column| image.get_ref(column), Origin::Stream, out)?;
     context.schemas.key_header.end(out);
     if let Some(identity) = identity {
         out.push(b',');

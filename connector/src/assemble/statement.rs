@@ -286,7 +286,7 @@ impl Assembler {
                     connector: self.config.connector.connector_name(),
                     name: &self.config.topic_prefix,
                     ts_us,
-                    snapshot: "false",
+                    snapshot: self.config.streamed_mark(),
                     db: &event.database,
                     table: None,
                     server_id: self.server_id,

@@ -398,21 +398,9 @@ impl Checked<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use super::super::{Config, ConfigErrors, Properties};
+    use super::super::Config;
+    use super::super::tests::outcome as config;
     use super::*;
-
-    fn config(properties: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
-        let required = [
-            ("topic.prefix", "srv"),
-            ("database.hostname", "h"),
-            ("database.user", "u"),
-            ("database.server.id", "1"),
-        ];
-        let properties: Properties = required.iter().chain(properties).copied().collect();
-        Config::from_properties(&properties, Path::new("")).map(|(config, _)| config)
-    }
 
     fn of(config: &Config, column: &Column) -> Option<ColumnSettings> {
         config.column_rules.of(&TableId::new("gold", "t1"), column)
@@ -492,7 +480,7 @@ mod tests {
             ),
             (
                 &[("column.mask.hash.CRC.with.salt.s", "a")],
-                "CRC MessageDigest not available; there are MD5",
+                "CRC MessageDigest not available; there are MD2",
             ),
             (&[("converters", "z")], "The 'z.type' value is invalid: A value is required"),
             (&[("converters", "z"), ("z.type", "x.Y")], "Java classes cannot be loaded"),

@@ -48,25 +48,14 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use holdfast_history::schema::{Column, JdbcType};
 
     use super::*;
-    use crate::config::Properties;
+    use crate::config::tests::outcome;
     use crate::topic::NameAdjustment;
 
     fn config(key: &str, value: &str) -> Config {
-        let properties: Properties = [
-            ("topic.prefix", "srv"),
-            ("database.hostname", "h"),
-            ("database.user", "u"),
-            ("database.server.id", "1"),
-            (key, value),
-        ]
-        .into_iter()
-        .collect();
-        Config::from_properties(&properties, Path::new("")).unwrap().0
+        outcome(&[(key, value)]).unwrap()
     }
 
     fn table() -> Table {

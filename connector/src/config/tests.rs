@@ -1,10 +1,13 @@
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use holdfast_history::TableId;
 use proptest::prelude::*;
 
-use crate::convert::TimePrecisionMode;
+use crate::convert::{FailureMode, TimePrecisionMode};
 use crate::topic::NameAdjustment;
 
-use super::known::{Group, KNOWN, Key, Kind, Range};
+use super::known::{Group, KNOWN, Key, Kind, Range, Support};
 use super::*;
 
 /// The smallest file that is right.
@@ -31,8 +34,13 @@ fn check(properties: &Properties) -> Result<(Config, Vec<Note>), ConfigErrors> {
     Config::from_properties(properties, Path::new("/etc/holdfast"))
 }
 
+/// The smallest file that is right, and these properties.
+pub(super) fn outcome(pairs: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
+    check(&with(pairs)).map(|(config, _)| config)
+}
+
 fn config(pairs: &[(&str, &str)]) -> Config {
-    check(&with(pairs)).unwrap_or_else(|errors| panic!("{errors}")).0
+    outcome(pairs).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn errors(pairs: &[(&str, &str)]) -> ConfigErrors {

@@ -5,7 +5,7 @@ use crate::filter::{JavaRegex, split_list};
 use crate::topic::NameAdjustment;
 use crate::transform::{
     CloudEvents, DeleteHandling, EventRouter, ExtractNewRecordState, FieldReference, LogicalRouter,
-    Placement, Predicate, Step, Transform, TransformConfig, UnexpectedUpdate,
+    NullFields, Placement, Predicate, Step, Transform, TransformConfig, UnexpectedUpdate,
 };
 
 /// The class that makes values CloudEvents.
@@ -357,8 +357,9 @@ impl Options<'_, '_> {
     }
 
     fn event_router(&mut self) -> Option<EventRouter> {
-        let expand = "payloads are passed on as they are; expanding them is not there yet";
-        self.only("table.expand.json.payload", "false", expand);
+        let nulls = [("ignore", NullFields::Ignore), ("optional_bytes", NullFields::OptionalBytes)];
+        let nulls = self.choice("table.json.payload.null.behavior", NullFields::Ignore, &nulls);
+        let expand = self.bool("table.expand.json.payload", false).then_some(nulls);
         let regex = self.or("route.topic.regex", "(?<routedByValue>.*)");
         let regex = self.regex("route.topic.regex", &regex);
         let replacement = self.or("route.topic.replacement", "outbox.event.${routedByValue}");
@@ -405,6 +406,7 @@ impl Options<'_, '_> {
             schema_version: self
                 .text("table.field.event.schema.version")
                 .filter(|name| !name.trim().is_empty()),
+            expand,
             route_by: self.or("route.by.field", "aggregatetype"),
             route: (regex?, replacement),
             tombstone_on_empty: self.bool("route.tombstone.on.empty.payload", false),
@@ -417,21 +419,7 @@ impl Options<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use super::super::{Config, Properties};
-
-    fn outcome(properties: &[(&str, &str)]) -> Result<Config, String> {
-        let required = [
-            ("topic.prefix", "srv"),
-            ("database.hostname", "h"),
-            ("database.user", "u"),
-            ("database.server.id", "1"),
-        ];
-        let properties: Properties = required.iter().chain(properties).copied().collect();
-        let checked = Config::from_properties(&properties, Path::new(""));
-        checked.map(|(config, _)| config).map_err(|errors| errors.to_string())
-    }
+    use super::super::tests::outcome;
 
     #[test]
     fn what_is_wrong_with_transforms_is_said() {
@@ -461,7 +449,7 @@ mod tests {
             (&[f, unwrap, ("transforms.f.add.fields", "a.b.c")], "Unexpected field name: a.b.c"),
             (&[f, router], "The 'transforms.f.topic.regex' value is invalid: A value is required"),
         ] {
-            let error = outcome(properties).unwrap_err();
+            let error = outcome(properties).unwrap_err().to_string();
             assert!(error.contains(message), "{error}");
         }
         assert!(outcome(&[f, filter]).is_ok_and(|config| config.transforms.steps.len() == 1));

@@ -77,7 +77,7 @@ impl ColumnConverter {
         };
         let null_json = match &default {
             _ if !column.optional || zero.is_some() => fallback.json.clone(),
-            Some(default) if options.replace_null_with_default => default.json.clone(),
+            Some(default) if options.value_json.replace_null_with_default => default.json.clone(),
             _ => b"null".to_vec(),
         };
         let schema = FieldSchema::new(

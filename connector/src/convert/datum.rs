@@ -160,6 +160,9 @@ pub(crate) enum Logical<'a> {
     Unscaled(i128, u8),
     /// Decimal digits as the wire has them, to be brought to this scale.
     Decimal(Decimal<'a>, u8),
+    /// A whole number that is printed as one, and a decimal.
+    Number(i128),
+    DecimalNumber(Decimal<'a>, u8),
     DecimalText(Decimal<'a>, u8),
     DecimalDouble(Decimal<'a>),
     /// Text that is UTF-8 already.
@@ -198,7 +201,10 @@ impl<'a> Logical<'a> {
             Self::Unscaled(value, scale) => {
                 Datum::Decimal(DecimalDatum::new(numeric::minimal_bytes(value), scale))
             }
-            Self::Decimal(value, scale) => {
+            Self::Number(value) => {
+                Datum::Decimal(DecimalDatum::new(numeric::minimal_bytes(value), 0))
+            }
+            Self::Decimal(value, scale) | Self::DecimalNumber(value, scale) => {
                 Datum::Decimal(DecimalDatum::new(numeric::unscaled(value, scale)?, scale))
             }
             Self::DecimalText(value, scale) => {
@@ -247,6 +253,8 @@ impl<'a> Logical<'a> {
                 token::write_base64(numeric::minimal(&value.to_be_bytes()), out)
             }
             Self::Decimal(value, scale) => numeric::write_unscaled_json(value, scale, out)?,
+            Self::Number(value) => print(value, out),
+            Self::DecimalNumber(value, scale) => numeric::write_number(value, scale, out)?,
             Self::DecimalText(value, scale) => {
                 out.push(b'"');
                 numeric::write_text(value, scale, out)?;
@@ -382,6 +390,8 @@ impl<'a> Logical<'a> {
             | Self::Double(_)
             | Self::Unscaled(..)
             | Self::Decimal(..)
+            | Self::Number(_)
+            | Self::DecimalNumber(..)
             | Self::DecimalText(..)
             | Self::DecimalDouble(_)
             | Self::Str(_)

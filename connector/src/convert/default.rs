@@ -27,13 +27,14 @@ pub(super) fn convert(plan: &Plan, column: &Column) -> Result<Option<Rendered>, 
     let mut bytes = Vec::new();
     let value = match plan {
         Plan::Int { .. } => Logical::Int(whole(trimmed)?),
-        Plan::UnsignedBig => Logical::Unscaled(
-            Digits::parse(truth_as_number(trimmed).as_bytes())?
-                .at_scale(0)?
-                .to_i128()
-                .ok_or(ConvertFailure::OutOfRange)?,
-            0,
-        ),
+        Plan::UnsignedBig { number } => {
+            let digits = Digits::parse(truth_as_number(trimmed).as_bytes())?.at_scale(0)?;
+            let whole = digits.to_i128().ok_or(ConvertFailure::OutOfRange)?;
+            if *number { Logical::Number(whole) } else { Logical::Unscaled(whole, 0) }
+        }
+        Plan::DecimalNumber { scale } => {
+            Logical::DecimalNumber(Decimal::Text(truth_as_number(trimmed).as_bytes()), *scale)
+        }
         Plan::Bool => Logical::Bool(whole(trimmed)? != 0),
         // The server itself reads one or two digits as 1970 to 2069, and 0000 as the year 0.
         Plan::Year if trimmed == "0000" => Logical::Int(0),

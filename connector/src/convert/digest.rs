@@ -1,12 +1,15 @@
 //! Salted digests of text: `column.mask.hash.ALGORITHM.with.salt.SALT` and its second version.
 
+use md2::Md2;
 use md5::Md5;
 use sha1::Sha1;
 use sha2::digest::Digest;
 use sha2::{Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
+use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
 
 /// The digests there are, by Java's names for them.
 pub(crate) const ALGORITHMS: &[(&str, Algorithm)] = &[
+    ("MD2", Algorithm::Md2),
     ("MD5", Algorithm::Md5),
     ("SHA", Algorithm::Sha1),
     ("SHA1", Algorithm::Sha1),
@@ -17,11 +20,16 @@ pub(crate) const ALGORITHMS: &[(&str, Algorithm)] = &[
     ("SHA-512", Algorithm::Sha512),
     ("SHA-512/224", Algorithm::Sha512Of224),
     ("SHA-512/256", Algorithm::Sha512Of256),
+    ("SHA3-224", Algorithm::Sha3Of224),
+    ("SHA3-256", Algorithm::Sha3Of256),
+    ("SHA3-384", Algorithm::Sha3Of384),
+    ("SHA3-512", Algorithm::Sha3Of512),
 ];
 
 /// A digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Algorithm {
+    Md2,
     Md5,
     Sha1,
     Sha224,
@@ -30,6 +38,10 @@ pub(crate) enum Algorithm {
     Sha512,
     Sha512Of224,
     Sha512Of256,
+    Sha3Of224,
+    Sha3Of256,
+    Sha3Of384,
+    Sha3Of512,
 }
 
 impl Algorithm {
@@ -76,6 +88,7 @@ impl Hash {
             HashedForm::Plain => data.extend_from_slice(text.as_bytes()),
         }
         match self.algorithm {
+            Algorithm::Md2 => digits(&Md2::digest(&data)),
             Algorithm::Md5 => digits(&Md5::digest(&data)),
             Algorithm::Sha1 => digits(&Sha1::digest(&data)),
             Algorithm::Sha224 => digits(&Sha224::digest(&data)),
@@ -84,6 +97,10 @@ impl Hash {
             Algorithm::Sha512 => digits(&Sha512::digest(&data)),
             Algorithm::Sha512Of224 => digits(&Sha512_224::digest(&data)),
             Algorithm::Sha512Of256 => digits(&Sha512_256::digest(&data)),
+            Algorithm::Sha3Of224 => digits(&Sha3_224::digest(&data)),
+            Algorithm::Sha3Of256 => digits(&Sha3_256::digest(&data)),
+            Algorithm::Sha3Of384 => digits(&Sha3_384::digest(&data)),
+            Algorithm::Sha3Of512 => digits(&Sha3_512::digest(&data)),
         }
     }
 }
@@ -157,6 +174,9 @@ mod tests {
             ("md5", "900150983cd24fb0d6963f7d28e17f72"),
             ("SHA", "a9993e364706816aba3e25717850c26c9cd0d89d"),
             ("sha-224", "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7"),
+            ("MD2", "da853b0d3f88d99b30283a69e6ded6bb"),
+            ("SHA3-224", "e642824c3f8cf24ad09234ee7d3c766fc9a3a5168d0c94ad73b46fdf"),
+            ("sha3-256", "3a985da74fe225b2045c172d6bd390bd855f086e3e9d525b46bfe24511431532"),
             ("SHA-512/224", "4634270f707b6a54daae7530460842e20e37ed265ceee9a43e8924aa"),
         ] {
             let algorithm = Algorithm::named(name).unwrap();

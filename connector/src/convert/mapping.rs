@@ -83,7 +83,9 @@ impl Mapped {
         rule: Option<&ColumnRule>,
     ) -> Option<Self> {
         let cast = cast.filter(|cast| !matches!(cast, ColumnCast::ZeroDate(_)));
-        let change = rule.and_then(|rule| change(rule, column));
+        // A decimal is neither text nor bytes.
+        let number = matches!(inner, Plan::DecimalNumber { .. } | Plan::UnsignedBig { .. });
+        let change = rule.filter(|_| !number).and_then(|rule| change(rule, column));
         (cast.is_some() || change.is_some()).then(|| Self { inner: inner.clone(), cast, change })
     }
 

@@ -35,8 +35,8 @@ pub(crate) use digest::{ALGORITHMS, Algorithm, Hash, HashedForm};
 pub use error::{ConvertError, ConvertFailure, Warning};
 pub(crate) use mapping::{ColumnCast, ColumnRule, ColumnSettings};
 pub use options::{
-    BigintUnsignedMode, BinaryMode, ConversionOptions, DecimalMode, FailureMode, TimePrecisionMode,
-    UniformTypes,
+    BigintUnsignedMode, BinaryMode, ConversionOptions, DecimalMode, FailureMode, JsonForm,
+    TimePrecisionMode, UniformTypes,
 };
 pub use schema::{FieldSchema, FieldType};
 pub use table::{ColumnSelection, FieldNaming, TableConverter};

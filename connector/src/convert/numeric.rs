@@ -112,6 +112,41 @@ pub(crate) fn write_text(
     Ok(())
 }
 
+/// Appends a decimal at `scale` as a JSON number, spelled as Java's `BigDecimal` is: with an exponent from seven zeros
+/// behind the point on.
+pub(crate) fn write_number(
+    value: Decimal<'_>,
+    scale: u8,
+    out: &mut Vec<u8>,
+) -> Result<(), ConvertFailure> {
+    let start = out.len();
+    write_text(value, scale, out)?;
+    let text = out.get(start..).unwrap_or_default();
+    let sign = usize::from(text.first() == Some(&b'-'));
+    let Some(fraction) = text.get(sign..).and_then(|text| text.strip_prefix(b"0.")) else {
+        return Ok(());
+    };
+    let zeros = fraction.iter().take_while(|&&digit| digit == b'0').count();
+    let is_zero = zeros == fraction.len();
+    let exponent = if is_zero { zeros } else { zeros + 1 };
+    if exponent < 7 {
+        return Ok(());
+    }
+    // Digits are one byte each, so what is behind the zeros moves to the front.
+    let digits = if is_zero { start + sign + 1 } else { start + sign + 2 + zeros };
+    if is_zero {
+        out.truncate(digits);
+    } else {
+        out.drain(start + sign..digits);
+        if out.len() > start + sign + 1 {
+            out.insert(start + sign + 1, b'.');
+        }
+    }
+    out.extend_from_slice(b"E-");
+    token::write_u64(u64::try_from(exponent).unwrap_or_default(), out);
+    Ok(())
+}
+
 /// A decimal's plain text at `scale`.
 pub(crate) fn text(value: Decimal<'_>, scale: u8) -> Result<String, ConvertFailure> {
     let mut out = Vec::new();
@@ -358,6 +393,31 @@ mod tests {
         }
         for given in ["", "-", ".", "1.2.3", "x", "1e", "1e99999", "0x10"] {
             assert!(super::text(Decimal::Text(given.as_bytes()), 0).is_err(), "{given}");
+        }
+    }
+
+    /// `BigDecimal.toString` of Java 17.
+    #[test]
+    fn numbers_have_an_exponent_where_java_has_one() {
+        for (given, scale, json) in [
+            ("0", 0, "0"),
+            ("-12", 0, "-12"),
+            ("1.5", 2, "1.50"),
+            ("-0.5", 1, "-0.5"),
+            ("0", 2, "0.00"),
+            ("0", 6, "0.000000"),
+            ("0", 7, "0E-7"),
+            ("0", 30, "0E-30"),
+            ("0.000001", 6, "0.000001"),
+            ("0.000001", 10, "0.0000010000"),
+            ("0.0000001", 7, "1E-7"),
+            ("-0.0000001", 9, "-1.00E-7"),
+            ("0.0000000123", 10, "1.23E-8"),
+            ("123456789.0000000001", 10, "123456789.0000000001"),
+        ] {
+            let mut out = b"[".to_vec();
+            write_number(Decimal::Text(given.as_bytes()), scale, &mut out).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), format!("[{json}"), "{given} {scale}");
         }
     }
 

@@ -75,6 +75,21 @@ pub enum UniformTypes {
     MariaDb,
 }
 
+/// What a JSON converter is told (`key.converter.*`, `value.converter.*`, `header.converter.*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct JsonForm {
+    /// `replace.null.with.default`: a NULL is printed as the column's default.
+    pub replace_null_with_default: bool,
+    /// `decimal.format=NUMERIC`: precise decimals are numbers, not the bytes of their digits in base64.
+    pub numeric_decimals: bool,
+}
+
+impl Default for JsonForm {
+    fn default() -> Self {
+        Self { replace_null_with_default: true, numeric_decimals: false }
+    }
+}
+
 /// All that decides how values are converted. [`Default`] is Debezium's default configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversionOptions {
@@ -95,8 +110,12 @@ pub struct ConversionOptions {
     pub converting_failure: FailureMode,
     /// `event.processing.failure.handling.mode`, for dates that do not exist: an error, or 1970-01-01 as in Debezium.
     pub processing_failure: FailureMode,
-    /// `replace.null.with.default` of the JSON converter: a NULL is printed as the column's default.
-    pub replace_null_with_default: bool,
+    /// How values are printed.
+    pub value_json: JsonForm,
+    /// How keys are printed.
+    pub key_json: JsonForm,
+    /// How the keys in headers are printed.
+    pub header_json: JsonForm,
     /// `holdfast.uniform.types`.
     pub uniform: UniformTypes,
 }
@@ -112,7 +131,9 @@ impl Default for ConversionOptions {
             tinyint_int8: false,
             converting_failure: FailureMode::Warn,
             processing_failure: FailureMode::Fail,
-            replace_null_with_default: true,
+            value_json: JsonForm::default(),
+            key_json: JsonForm::default(),
+            header_json: JsonForm::default(),
             uniform: UniformTypes::Off,
         }
     }

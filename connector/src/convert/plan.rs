@@ -1,7 +1,7 @@
 //! What a column's type and the modes make of its values: decided once per column, applied to each value.
 
 use holdfast_binlog::Value;
-use holdfast_binlog::value::JsonStyle;
+use holdfast_binlog::value::{Decimal, JsonStyle};
 use holdfast_history::schema::{Column, ColumnType, JdbcType};
 
 use super::column::Rendered;
@@ -24,8 +24,10 @@ pub(super) enum Plan {
     Int {
         unsigned: bool,
     },
-    /// BIGINT UNSIGNED in mode `precise`.
-    UnsignedBig,
+    /// BIGINT UNSIGNED in mode `precise`; printed as a number or as the bytes of one.
+    UnsignedBig {
+        number: bool,
+    },
     Bool,
     /// FLOAT, in a snapshot as the server prints it unless it is asked for whole.
     Float {
@@ -39,6 +41,10 @@ pub(super) enum Plan {
     Decimal {
         scale: u8,
         mode: DecimalMode,
+    },
+    /// DECIMAL in mode `precise`, printed as a number.
+    DecimalNumber {
+        scale: u8,
     },
     /// BIT(1).
     Bit,
@@ -101,7 +107,7 @@ impl Plan {
             ColumnType::BigInt { unsigned: true }
                 if options.bigint_unsigned == BigintUnsignedMode::Precise =>
             {
-                Self::UnsignedBig
+                Self::UnsignedBig { number: options.value_json.numeric_decimals }
             }
             ColumnType::BigInt { unsigned } => Self::Int { unsigned },
             ColumnType::Boolean => Self::Bool,
@@ -109,13 +115,18 @@ impl Plan {
             ColumnType::Float => Self::Float { whole: uniform },
             ColumnType::Double if column.jdbc_type == JdbcType::REAL => Self::DoubleAsFloat,
             ColumnType::Double => Self::Double,
-            ColumnType::Decimal => Self::Decimal {
-                scale: column
-                    .scale
-                    .and_then(|scale| u8::try_from(scale).ok())
-                    .map_or(0, |scale| scale.min(30)),
-                mode: options.decimal,
-            },
+            ColumnType::Decimal => {
+                let scale = column.scale.and_then(|scale| u8::try_from(scale).ok());
+                let scale = scale.map_or(0, |scale| scale.min(30));
+                match options.decimal {
+                    DecimalMode::Precise if options.value_json.numeric_decimals => {
+                        Self::DecimalNumber { scale }
+                    }
+                    mode @ (DecimalMode::Precise | DecimalMode::String | DecimalMode::Double) => {
+                        Self::Decimal { scale, mode }
+                    }
+                }
+            }
             ColumnType::Bit if length <= 1 => Self::Bit,
             ColumnType::Bit => {
                 Self::Bits { bytes: usize::try_from(length).unwrap_or_default().div_ceil(8).min(8) }
@@ -174,7 +185,12 @@ impl Plan {
                     Logical::Encoded(bytes, &Charset::UTF8)
                 }
             }
-            (Self::UnsignedBig, Value::Int64(number)) => Logical::Unscaled(i128::from(number), 0),
+            (Self::UnsignedBig { number: false }, Value::Int64(number)) => {
+                Logical::Unscaled(i128::from(number), 0)
+            }
+            (Self::UnsignedBig { number: true }, Value::Int64(number)) => {
+                Logical::Number(i128::from(number))
+            }
             (Self::Bool, _) => match numeric::integer(value, false) {
                 Some(number) => Logical::Bool(number != 0),
                 None => return Err(unexpected(value)),
@@ -200,6 +216,9 @@ impl Plan {
                 DecimalMode::String => Logical::DecimalText(number, *scale),
                 DecimalMode::Double => Logical::DecimalDouble(number),
             },
+            (Self::DecimalNumber { scale }, Value::Decimal(number)) => {
+                Logical::DecimalNumber(number, *scale)
+            }
             (Self::Bit, Value::Bit(bytes)) => Logical::Bool(bytes.iter().any(|&byte| byte != 0)),
             (Self::Bits { .. }, Value::Bit(bytes)) if bytes.len() <= 8 => Logical::Bits(bytes),
             (Self::Bits { .. }, Value::Bit(_)) => return Err(ConvertFailure::Malformed),
@@ -304,7 +323,9 @@ impl Plan {
     pub(super) fn fallback(&self) -> Rendered {
         let value = match self {
             Self::Int { .. } | Self::Year => Logical::Int(0),
-            Self::UnsignedBig => Logical::Unscaled(0, 0),
+            Self::UnsignedBig { number: false } => Logical::Unscaled(0, 0),
+            Self::UnsignedBig { number: true } => Logical::Number(0),
+            Self::DecimalNumber { scale } => Logical::DecimalNumber(Decimal::Text(b"0"), *scale),
             Self::Bool | Self::Bit => Logical::Bool(false),
             Self::Float { .. } | Self::DoubleAsFloat => Logical::Float(0.0),
             Self::FloatAsDouble | Self::Double => Logical::Double(0.0),
@@ -335,7 +356,9 @@ impl Plan {
     pub(super) fn becomes(&self) -> &'static str {
         match self {
             Self::Int { .. } | Self::Year => "an integer",
-            Self::UnsignedBig | Self::Decimal { mode: DecimalMode::Precise, .. } => "a decimal",
+            Self::UnsignedBig { .. }
+            | Self::DecimalNumber { .. }
+            | Self::Decimal { mode: DecimalMode::Precise, .. } => "a decimal",
             Self::Bool | Self::Bit => "a boolean",
             Self::Float { .. } | Self::DoubleAsFloat => "a 32-bit float",
             Self::FloatAsDouble

@@ -141,7 +141,9 @@ fn type_and_name(
 ) -> (FieldType, Option<&'static str>) {
     match plan {
         Plan::Int { .. } => (integer(column.column_type(), options.tinyint_int8), None),
-        Plan::UnsignedBig | Plan::Decimal { mode: DecimalMode::Precise, .. } => {
+        Plan::UnsignedBig { .. }
+        | Plan::DecimalNumber { .. }
+        | Plan::Decimal { mode: DecimalMode::Precise, .. } => {
             (FieldType::Bytes, Some("org.apache.kafka.connect.data.Decimal"))
         }
         Plan::Bool | Plan::Bit => (FieldType::Boolean, None),
@@ -225,8 +227,8 @@ fn parameters(plan: &Plan, column: &Column) -> Vec<(&'static str, String)> {
     const SCALE: &str = "scale";
     const PRECISION: &str = "connect.decimal.precision";
     match plan {
-        Plan::UnsignedBig => vec![(SCALE, "0".to_owned()), (PRECISION, "20".to_owned())],
-        Plan::Decimal { mode: DecimalMode::Precise, scale } => {
+        Plan::UnsignedBig { .. } => vec![(SCALE, "0".to_owned()), (PRECISION, "20".to_owned())],
+        Plan::Decimal { mode: DecimalMode::Precise, scale } | Plan::DecimalNumber { scale } => {
             vec![(SCALE, scale.to_string()), (PRECISION, column.length.unwrap_or(10).to_string())]
         }
         Plan::Bits { .. } => vec![("length", column.length.unwrap_or(1).to_string())],

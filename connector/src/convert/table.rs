@@ -51,6 +51,8 @@ pub struct FieldNaming {
 pub struct TableConverter {
     value: Object,
     key: Object,
+    /// The key as headers have it, where they print it otherwise.
+    header_key: Option<Object>,
     /// `,"name":"value"` at the end of keys, and its schema.
     key_field: Option<(Vec<u8>, Vec<u8>)>,
     /// What is done where a column does not convert.
@@ -97,10 +99,14 @@ impl TableConverter {
     ) -> (Self, Vec<Warning>) {
         let mut warnings = Vec::new();
         let keys = without_rules(&selection.settings);
+        let printed = |form| ConversionOptions { value_json: form, ..options.clone() };
         let (value, key) = (&selection.value, &selection.key);
         let (settings, adjustment) = (&selection.settings, naming.adjustment);
         let value = object(table, options, value, settings, adjustment, &mut warnings);
-        let key = object(table, options, key, &keys, adjustment, &mut Vec::new());
+        let key_in = |form| object(table, &printed(form), key, &keys, adjustment, &mut Vec::new());
+        let header_key =
+            (options.header_json != options.key_json).then(|| key_in(options.header_json));
+        let key = key_in(options.key_json);
         let key_field = naming.key_field.as_ref().map(|(name, value)| {
             let (mut member, mut schema) = (Vec::new(), Vec::new());
             member.push(b',');
@@ -112,7 +118,8 @@ impl TableConverter {
             schema.push(b'}');
             (member, schema)
         });
-        (Self { value, key, key_field, failure: options.converting_failure }, warnings)
+        let failure = options.converting_failure;
+        (Self { value, key, header_key, key_field, failure }, warnings)
     }
 
     /// The converters of the images, in column order.
@@ -159,10 +166,34 @@ impl TableConverter {
         origin: Origin,
         out: &mut Vec<u8>,
     ) -> Result<bool, ConvertError> {
-        if self.key.members.is_empty() {
+        self.write_key_object(&self.key, image, origin, out)
+    }
+
+    /// The same, as headers have it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::write_row`].
+    pub fn write_header_key<'a>(
+        &self,
+        image: impl Fn(usize) -> Option<&'a Value<'a>>,
+        origin: Origin,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, ConvertError> {
+        self.write_key_object(self.header_key.as_ref().unwrap_or(&self.key), image, origin, out)
+    }
+
+    fn write_key_object<'a>(
+        &self,
+        key: &Object,
+        image: impl Fn(usize) -> Option<&'a Value<'a>>,
+        origin: Origin,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, ConvertError> {
+        if key.members.is_empty() {
             return Ok(false);
         }
-        self.write_object(&self.key, image, origin, out)?;
+        self.write_object(key, image, origin, out)?;
         if let Some((member, _)) = &self.key_field {
             out.pop();
             out.extend_from_slice(member);
@@ -176,9 +207,10 @@ impl TableConverter {
         write_fields(&self.value.members, out);
     }
 
-    /// Appends the Connect schemas of the key's fields, separated by commas.
-    pub(crate) fn write_key_fields(&self, out: &mut Vec<u8>) {
-        write_fields(&self.key.members, out);
+    /// Appends the Connect schemas of the key's fields, separated by commas, as keys or headers have them.
+    pub(crate) fn write_key_fields(&self, in_header: bool, out: &mut Vec<u8>) {
+        let key = self.header_key.as_ref().filter(|_| in_header).unwrap_or(&self.key);
+        write_fields(&key.members, out);
         if let Some((_, schema)) = &self.key_field {
             out.extend_from_slice(schema);
         }

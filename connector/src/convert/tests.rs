@@ -521,7 +521,8 @@ fn defaults_are_converted_as_values_are() {
     ] {
         let column = Column { default: DefaultValue::Expression(expression.to_owned()), ..column };
         check(&column, Value::Null, [json.unwrap_or("null"); 2]);
-        let plain = ConversionOptions { replace_null_with_default: false, ..Default::default() };
+        let kept = JsonForm { replace_null_with_default: false, ..JsonForm::default() };
+        let plain = ConversionOptions { value_json: kept, ..Default::default() };
         assert_eq!(print(&column, &plain, Value::Null, Stream), "null");
         let converter = converter(&column, &plain);
         assert_eq!(converter.default().is_some(), json.is_some());
@@ -776,7 +777,10 @@ fn any_options(modes: [u8; 4]) -> ConversionOptions {
         ][usize::from(modes[2] % 5)],
         processing_failure: [FailureMode::Fail, FailureMode::Skip][usize::from(modes[3] % 2)],
         converting_failure: [FailureMode::Fail, FailureMode::Skip][usize::from(modes[3] / 2 % 2)],
-        replace_null_with_default: modes[3] & 4 == 0,
+        value_json: JsonForm {
+            replace_null_with_default: modes[3] & 4 == 0,
+            numeric_decimals: modes[3] & 8 != 0,
+        },
         ..Default::default()
     }
 }

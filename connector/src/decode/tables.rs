@@ -15,7 +15,7 @@ use holdfast_history::{Recovered, SourceOffset, TableId, Tables};
 use mysql_common::collations::{Collation, CollationId};
 
 use super::{DecodeError, Definitions, Statement, base_name, schema_text};
-use crate::convert::{Charset, ColumnConverter, ConversionOptions, FailureMode};
+use crate::convert::{Charset, ColumnConverter, ConversionOptions, FailureMode, JsonForm};
 use crate::error::{DdlFailure, Error};
 use crate::format::json::write_string;
 
@@ -93,7 +93,7 @@ impl Model {
         // A value that does not convert is an error, and a NULL is a NULL: this shows what the log holds.
         let options = ConversionOptions {
             converting_failure: FailureMode::Fail,
-            replace_null_with_default: false,
+            value_json: JsonForm { replace_null_with_default: false, ..JsonForm::default() },
             ..ConversionOptions::default()
         };
         Self {

@@ -55,15 +55,17 @@ impl TableSchemas {
     #[must_use]
     pub fn new(topic: &DataTopic, table: &TableConverter, config: &Config) -> Self {
         let name = config.schema_names.schema(&topic.name);
-        let key = |enabled| {
-            SchemaText::new(enabled && table.has_key(), |out| write_key_schema(&name, table, out))
+        let key = |enabled, in_header| {
+            SchemaText::new(enabled && table.has_key(), |out| {
+                write_key_schema_of(&name, table, in_header, out);
+            })
         };
         Self {
-            key: key(config.events.key_schemas),
+            key: key(config.events.key_schemas, false),
             value: SchemaText::new(config.events.value_schemas, |out| {
                 write_envelope_schema(&name, config.connector.connector_name(), table, out);
             }),
-            key_header: key(config.events.header_schemas),
+            key_header: key(config.events.header_schemas, true),
         }
     }
 }
@@ -110,8 +112,12 @@ impl FixedSchemas {
 
 /// Appends the schema of a table's keys. `name` is the topic, adjusted to be a schema's name.
 pub fn write_key_schema(name: &str, table: &TableConverter, out: &mut Vec<u8>) {
+    write_key_schema_of(name, table, false, out);
+}
+
+fn write_key_schema_of(name: &str, table: &TableConverter, in_header: bool, out: &mut Vec<u8>) {
     begin_struct(out);
-    table.write_key_fields(out);
+    table.write_key_fields(in_header, out);
     end_struct(false, &format!("{name}.Key"), None, None, out);
 }
 

@@ -28,9 +28,9 @@ pub struct SourceInfo<'a> {
     pub name: &'a str,
     /// Time of the change at the source, microseconds since the epoch. Negative only before 1970.
     pub ts_us: i64,
-    /// Snapshot marker: `true`, `first`, `first_in_data_collection`, `last_in_data_collection`, `last`, `incremental`,
-    /// `false` while streaming.
-    pub snapshot: &'static str,
+    /// Snapshot marker: `true`, `first`, `first_in_data_collection`, `last_in_data_collection`, `last`, `incremental`;
+    /// while streaming `false`, which is the field's default and stands for none where defaults do not stand for NULL.
+    pub snapshot: Option<&'static str>,
     /// Database; empty where there is none.
     pub db: &'a str,
     /// Table; of a statement about several tables their names joined by commas.
@@ -140,7 +140,7 @@ fn write_source_until_row(source: &SourceInfo<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"ts_ms\":");
     write_i64(source.ts_us.div_euclid(1000), out);
     out.extend_from_slice(b",\"snapshot\":");
-    write_string(source.snapshot, out);
+    write_optional_string(source.snapshot, out);
     out.extend_from_slice(b",\"db\":");
     write_string(source.db, out);
     out.extend_from_slice(b",\"sequence\":null,\"ts_us\":");
@@ -330,7 +330,7 @@ mod tests {
         connector: "mysql",
         name: "srv",
         ts_us: 1_795_993_167_760_153,
-        snapshot: "false",
+        snapshot: Some("false"),
         db: "gold",
         table: Some("a"),
         server_id: 1,

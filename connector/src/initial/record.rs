@@ -42,7 +42,7 @@ impl RowWriter {
             connector: self.config.connector.connector_name(),
             name: &self.config.topic_prefix,
             ts_us: now_ns().div_euclid(1_000_000) * 1000,
-            snapshot: marker,
+            snapshot: Some(marker),
             db,
             table,
             server_id: 0,

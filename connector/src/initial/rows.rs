@@ -174,6 +174,7 @@ fn edge(
 struct Merge {
     /// The last row of a table, which is the last of all when no other row comes.
     pending: Option<Edge>,
+    /// No row came yet, and the first table is not found to be empty: then no row is marked as the first of all.
     is_first: bool,
     scratch: Scratch,
 }
@@ -255,6 +256,7 @@ impl Source {
                 }
                 Some(Ok(Piece::Done { table, rows })) => {
                     remaining -= 1;
+                    merge.is_first &= rows > 0 || read.first() != Some(&table.id);
                     run.finish(&table.id);
                     crate::metrics::snapshot_tables(&self.config.topic_prefix, total, remaining);
                     tracing::info!(table = %table.id, rows, remaining, "table read");

@@ -49,6 +49,9 @@ impl CloudEvents {
         if self.extensions {
             writer.member("iodebeziumop", envelope.get("op")?);
             for (name, value) in source.members() {
+                // The default counts here, whatever the converter of the data is told.
+                let unset = name == b"snapshot" && value == b"null";
+                let value = if unset { b"\"false\"" } else { value };
                 extension("iodebezium", name, value, LONGS.contains(&name), &mut writer);
             }
             let block = envelope.get("transaction").and_then(Object::parse).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! `io.debezium.transforms.outbox.EventRouter`: rows of an outbox table as the messages they hold.
 
+use super::expand::{NullFields, expand};
 use super::json::{Object, ObjectWriter, quoted, string};
 use super::{Context, Draft, Part, TransformFailure, schema};
 use crate::filter::JavaRegex;
@@ -32,6 +33,8 @@ pub(crate) struct EventRouter {
     pub(crate) payload: String,
     /// `table.field.event.schema.version`.
     pub(crate) schema_version: Option<String>,
+    /// `table.expand.json.payload`, and `table.json.payload.null.behavior`.
+    pub(crate) expand: Option<NullFields>,
     /// `route.by.field`.
     pub(crate) route_by: String,
     /// `route.topic.regex` and `route.topic.replacement`.
@@ -91,6 +94,26 @@ impl EventRouter {
             row_schema.and_then(|schema| schema::standalone(schema::field(schema, name)?))
         };
         let payload = column("payload", &self.payload)?;
+        let expanded = match self.expand {
+            Some(nulls) if payload != b"null" => {
+                let text = string(payload);
+                let expanded = text.and_then(|text| expand(&self.payload, &text, nulls));
+                if expanded.is_none() {
+                    tracing::warn!(
+                        topic = draft.topic,
+                        "a payload is no JSON that can be expanded; it stays text"
+                    );
+                }
+                expanded
+            }
+            Some(_) | None => None,
+        };
+        let payload = expanded.as_ref().map_or(payload, |expanded| expanded.value.as_slice());
+        // The schema of the payload by itself.
+        let payload_schema = || match &expanded {
+            Some(expanded) => row_schema.map(|_| expanded.schema.clone()),
+            None => schema_of(&self.payload),
+        };
         let id = column("event-id", &self.id)?;
         let header = |name: &str| {
             context
@@ -135,7 +158,7 @@ impl EventRouter {
             return Ok(Some(draft));
         }
         if !self.additional.iter().any(|(_, placement, _)| *placement == Placement::Envelope) {
-            draft.value = Part { schema: schema_of(&self.payload), payload: payload.to_vec() };
+            draft.value = Part { schema: payload_schema(), payload: payload.to_vec() };
             return Ok(Some(draft));
         }
         let mut writer = ObjectWriter::new();
@@ -145,8 +168,7 @@ impl EventRouter {
         }
         let version = self.schema_version.as_ref().and_then(|name| row.get(name));
         let schema = row_schema.and_then(|schema| {
-            let mut fields =
-                vec![schema::renamed_field(schema::field(schema, &self.payload)?, "payload")?];
+            let mut fields = vec![schema::renamed_field(&payload_schema()?, "payload")?];
             for (name, alias, _) in &envelope_fields {
                 fields.push(schema::renamed_field(schema::field(schema, name)?, alias)?);
             }

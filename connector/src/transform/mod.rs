@@ -8,6 +8,7 @@
 
 mod cloud_events;
 mod event_router;
+mod expand;
 mod extract_new_record_state;
 mod json;
 mod logical_router;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 pub(crate) use cloud_events::CloudEvents;
 pub(crate) use event_router::{EventRouter, Placement, UnexpectedUpdate};
+pub(crate) use expand::NullFields;
 pub(crate) use extract_new_record_state::{DeleteHandling, ExtractNewRecordState, FieldReference};
 pub(crate) use logical_router::LogicalRouter;
 

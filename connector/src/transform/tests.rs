@@ -124,6 +124,7 @@ fn an_outbox_that_lacks_a_column_is_an_error_that_names_it() {
         key: "id".to_owned(),
         payload: "payload".to_owned(),
         schema_version: None,
+        expand: None,
         route_by: "name".to_owned(),
         route: (
             JavaRegex::case_sensitive("(?<routedByValue>.*)").unwrap(),
