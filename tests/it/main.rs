@@ -33,4 +33,5 @@ mod story;
 mod tables;
 mod tls;
 mod uniform;
+mod values;
 mod xa;
