@@ -38,6 +38,16 @@ impl Random {
         index.checked_sub(1).and_then(|index| others.get(index)).copied().unwrap_or(first)
     }
 
+    /// One of `items`.
+    ///
+    /// # Panics
+    ///
+    /// When there is none.
+    pub fn one<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        let index = usize::try_from(self.below(items.len() as u64)).unwrap_or_default();
+        items.get(index).expect("there is something to choose from")
+    }
+
     /// A generator of its own, so that what is drawn from it does not change what is drawn here.
     #[must_use]
     pub fn split(&mut self) -> Self {

@@ -6,8 +6,12 @@
 //!
 //! Exit code 1 when Holdfast differs from Debezium, a golden came out differently, or a header is wrong.
 //! `--without-holdfast` regenerates only. Without an option, `takeover` is run too: each engine goes on with the other's
-//! offset and history, in files and in tables, and in the middle of a transaction; and `refresh`: Debezium goes on after
-//! `holdfast refresh`, and what becomes of changes behind the head when the history is lost.
+//! offset and history, in files and in tables, and in the middle of a transaction; `refresh`: Debezium goes on after
+//! `holdfast refresh`, and what becomes of changes behind the head when the history is lost; and `random`: random
+//! workloads, whose records must be the same. `HOLDFAST_WORKLOADS` says how many (50), `HOLDFAST_SEED` from which seed
+//! on (that of the clock), and `HOLDFAST_WORKLOAD` runs one of a batch alone.
+//!
+//! `reference --write-random SEED COUNT FOLDER` writes such workloads as a golden case.
 
 use std::process::ExitCode;
 
@@ -15,7 +19,8 @@ use holdfast_tests::case::{Case, Kind};
 use holdfast_tests::engine::Engine;
 use holdfast_tests::server::{Flavour, Options, Server, shared};
 use holdfast_tests::takeover::Stores;
-use holdfast_tests::{Failure, Result, golden, paths, refreshed, replica, takeover};
+use holdfast_tests::workload::{self, Batch};
+use holdfast_tests::{Context, Failure, Result, golden, paths, refreshed, replica, takeover};
 
 /// Counts what was run.
 #[derive(Default)]
@@ -43,6 +48,9 @@ fn main() -> Result<ExitCode> {
     let (options, names): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|arg| arg.starts_with("--"));
     let has = |option: &str| options.iter().any(|given| given == option);
+    if has("--write-random") {
+        return write_random(&names);
+    }
     if let Some(unknown) = options.iter().find(|option| {
         !["--goldens-only", "--cases-only", "--without-holdfast"].contains(&option.as_str())
     }) {
@@ -80,8 +88,62 @@ fn main() -> Result<ExitCode> {
         let server = shared(&Options::mysql())?;
         tally.note("refresh: a lost history", refreshed::the_gap(&server));
     }
+    if options.is_empty() && (names.is_empty() || names.iter().any(|name| name == "random")) {
+        random_workloads(&mut tally)?;
+    }
     println!("reference result: {} passed, {} failed", tally.passed, tally.failed);
     Ok(if tally.failed == 0 && tally.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Workloads that one run of the engines reads.
+const BATCH: u64 = 50;
+
+fn random_workloads(tally: &mut Tally) -> Result<()> {
+    let number = |variable: &str| -> Result<Option<u64>> {
+        let text = std::env::var(variable).ok().filter(|text| !text.is_empty());
+        text.map(|text| text.parse().context(|| variable.to_owned())).transpose()
+    };
+    let clock = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() << 8);
+    let first = number("HOLDFAST_SEED")?.unwrap_or(clock);
+    let count = number("HOLDFAST_WORKLOADS")?.unwrap_or(BATCH);
+    let alone = number("HOLDFAST_WORKLOAD")?;
+    let server = shared(&Options::mysql())?;
+    for seed in first..first + count.div_ceil(BATCH) {
+        let size = BATCH.min(count - (seed - first) * BATCH);
+        let mut batch =
+            Batch::new(seed, if alone.is_some() { BATCH } else { size }, Flavour::MySql);
+        if let Some(number) = alone {
+            batch = batch.only(number);
+        }
+        let what = format!("random: {} workloads of seed {seed}", batch.workloads.len());
+        let engines = [Engine::Reference, Engine::Holdfast];
+        let outcome = batch.capture(&server, &engines).and_then(|captured| {
+            let [debezium, holdfast] = captured.as_slice() else {
+                return Err(Failure::new("two engines were to run"));
+            };
+            match workload::compare(&batch, debezium, holdfast) {
+                Ok(listed) => {
+                    Ok(format!("{} records, {listed} listed differences", debezium.len()))
+                }
+                Err(failures) => {
+                    let texts: Vec<String> = failures.iter().map(ToString::to_string).collect();
+                    Err(Failure::new(format!("{} differ\n{}", texts.len(), texts.join("\n\n"))))
+                }
+            }
+        });
+        tally.note(&what, outcome);
+    }
+    Ok(())
+}
+
+fn write_random(arguments: &[String]) -> Result<ExitCode> {
+    let [seed, count, folder] = arguments else {
+        return Err(Failure::new("--write-random takes SEED COUNT FOLDER"));
+    };
+    let number = |text: &String| text.parse::<u64>().context(|| text.clone());
+    let batch = Batch::new(number(seed)?, number(count)?, Flavour::MySql);
+    batch.write_case(folder.as_ref(), Flavour::MySql)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn takeovers(tally: &mut Tally) -> Result<()> {
