@@ -167,7 +167,8 @@ impl ServerColumn {
 /// The value that a default stands for, in the model's words; `None` for what the model does not know.
 fn server_default(text: &str, extra: &str, mariadb: bool) -> Option<String> {
     let lower = text.to_ascii_lowercase();
-    let is_now = ["current_timestamp", "localtime"].iter().any(|name| lower.starts_with(name));
+    // LOCALTIMESTAMP keeps its name on MariaDB 11.8.
+    let is_now = ["current_timestamp", "localtimestamp"].iter().any(|name| lower.starts_with(name));
     if is_now && (mariadb || extra.contains("default_generated")) {
         return Some(NOW.to_owned());
     }
@@ -177,7 +178,9 @@ fn server_default(text: &str, extra: &str, mariadb: bool) -> Option<String> {
     if let Some(inner) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
         return Some(unescape(inner));
     }
-    let plain = text.starts_with("b'") || text.parse::<f64>().is_ok();
+    // MariaDB 11.8 shows bytes as `x'…'`.
+    let is_bytes = text.starts_with("b'") || text.starts_with("x'");
+    let plain = is_bytes || text.parse::<f64>().is_ok();
     plain.then(|| text.to_owned())
 }
 
