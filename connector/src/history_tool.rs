@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use holdfast_history::compare::Rule;
+use holdfast_history::compare::{Comparator, CompareContext, Rule, Verdict};
 use holdfast_history::offset::SourceOffset;
 use holdfast_history::recover::{CheckpointCheck, Recovered};
 use holdfast_history::store::HistoryStore;
@@ -68,6 +68,28 @@ pub(crate) async fn read(
         })
         .await?;
     Ok(number)
+}
+
+/// Hands all records to `visit`, in the order in which they were written, with their numbers from 1 and what the comparison
+/// with `offset` says of them; nothing of records of other sources. Returns how many there are.
+///
+/// # Errors
+///
+/// As [`records`].
+pub async fn verdicts(
+    config: &Config,
+    offset: &SourceOffset,
+    visit: &mut (dyn FnMut(usize, &HistoryRecord, Option<Verdict>) + Send),
+) -> Result<usize, Error> {
+    let store = open_history_read_only(config)?;
+    let comparator = Comparator::new(offset, CompareContext::for_history(offset));
+    let mut judge = |number, record: HistoryRecord| {
+        let is_ours = record.source == config.topic_prefix;
+        let verdict = is_ours.then(|| comparator.verdict(&record.position));
+        visit(number, &record, verdict);
+        Ok(())
+    };
+    read(&*store, &mut judge).await
 }
 
 /// What the history says of an offset.

@@ -47,6 +47,19 @@ pub struct CompareContext<'a> {
     pub event_times_decide: bool,
 }
 
+impl CompareContext<'_> {
+    /// For the records of a history and this offset: an offset that does not say which server's log it is in has only the
+    /// origin of its last event.
+    #[must_use]
+    pub const fn for_history(desired: &SourceOffset) -> Self {
+        Self {
+            gtid_sources: None,
+            ignore_server_id: desired.holdfast.is_none(),
+            event_times_decide: false,
+        }
+    }
+}
+
 impl fmt::Debug for CompareContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CompareContext")

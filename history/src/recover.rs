@@ -215,9 +215,10 @@ impl<'a> Recovery<'a> {
         options: RecoverOptions<'a>,
         location: String,
     ) -> Self {
+        let context = CompareContext::for_history(desired);
         let context = CompareContext {
             gtid_sources: options.gtid_sources,
-            ignore_server_id: desired.holdfast.is_none() && !options.server_id_is_connected,
+            ignore_server_id: context.ignore_server_id && !options.server_id_is_connected,
             event_times_decide: options.event_times_decide,
         };
         Self {

@@ -6,6 +6,7 @@
 //! definition that is weeks old, and ends at the first row.
 
 use std::io::Write;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use holdfast_history::compare::Rule;
 use holdfast_history::ddl::DdlContext;
 use holdfast_history::recover::{RecoverOptions, Recovered, recover};
 use holdfast_history::{HistoryRecord, SourceOffset, TableId};
-use holdfast_tests::engine::{Engine, PREFIX, Process, Properties, RunOptions};
+use holdfast_tests::engine::{Engine, PREFIX, Process, Properties, RunOptions, holdfast_binary};
 use holdfast_tests::json::Json;
 use holdfast_tests::server::{Options, Server};
 use holdfast_tests::{case, paths};
@@ -216,6 +217,23 @@ fn a_snapshot_of_a_replica_that_replays_a_backlog_is_applied() {
     assert_eq!(report.recovered, records.len());
     assert!(!report.applied_by.contains_key(&Rule::EventTime), "{report:?}");
     assert!(!report.skipped_by.contains_key(&Rule::EventTime), "{report:?}");
+
+    // What it says of every record.
+    let arguments = ["history", "explain", "--records", "--offset", &offset.to_json(), "--config"];
+    let output = Command::new(holdfast_binary().unwrap())
+        .args(arguments)
+        .arg(files.join("replica.properties"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.lines().count(), records.len(), "{text}");
+    for (number, line) in (1..).zip(text.lines()) {
+        let is_told = line.contains(": applied, rule ") || line.contains(": skipped, rule ");
+        assert!(line.starts_with(&format!("{number}  ")) && is_told, "{line}");
+        assert!(!line.contains("NOTE") && !line.contains("rule T"), "{line}");
+        let is_snapshot = number > of_old;
+        assert!(!is_snapshot || line.contains("(snapshot): applied, rule "), "{line}");
+    }
 
     let wrong = recovered(true);
     assert_eq!(columns(&wrong), "id,a", "with event times, the definition of weeks ago comes back");

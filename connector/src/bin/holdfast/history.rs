@@ -7,6 +7,7 @@ use holdfast_connector::history_tool::{
     self as tool, Explanation, RecordPlace, Skipped, TableExplanation, Verified,
 };
 use holdfast_connector::{Config, Error};
+use holdfast_history::compare::Verdict;
 use holdfast_history::offset::SourceOffset;
 use holdfast_history::recover::CheckpointCheck;
 use holdfast_history::{HistoryRecord, TableChange, TableId, cross_check};
@@ -20,7 +21,13 @@ pub(crate) enum HistoryCommand {
     /// Print the records in the order in which they were written.
     Show(HistoryArguments),
     /// For an offset: the definition of each captured table, the record that gave it, and the records that were skipped.
-    Explain(HistoryArguments),
+    Explain {
+        #[command(flatten)]
+        arguments: HistoryArguments,
+        /// Instead, one a line: what the comparison says of every record, and by which rule.
+        #[arg(long)]
+        records: bool,
+    },
     /// Read the log from an offset to its end and check the definitions against it; exit code 1 when one does not fit.
     Verify(HistoryArguments),
 }
@@ -51,7 +58,8 @@ enum Format {
 pub(crate) async fn history(command: HistoryCommand) -> Result<(), Failure> {
     match command {
         HistoryCommand::Show(arguments) => show(arguments).await,
-        HistoryCommand::Explain(arguments) => explain(arguments).await,
+        HistoryCommand::Explain { arguments, records: false } => explain(arguments).await,
+        HistoryCommand::Explain { arguments, records: true } => verdicts(arguments).await,
         HistoryCommand::Verify(arguments) => verify(arguments).await,
     }
 }
@@ -86,6 +94,27 @@ async fn explain(arguments: HistoryArguments) -> Result<(), Failure> {
         Format::Text => explanation_text(&explanation),
         Format::Json => explanation_json(&explanation).to_string(),
     })
+}
+
+async fn verdicts(arguments: HistoryArguments) -> Result<(), Failure> {
+    let config = arguments.config().await?;
+    let offset = arguments.offset(&config).await?;
+    let table = arguments.table()?;
+    let mut out = BufWriter::new(io::stdout());
+    let mut failed = None;
+    tool::verdicts(&config, &offset, &mut |number, record, verdict| {
+        let wanted = table.as_ref().is_none_or(|table| names(record).any(|id| id == table));
+        if wanted && failed.is_none() {
+            let line = match arguments.format {
+                Format::Text => verdict_text(number, record, verdict),
+                Format::Json => verdict_json(number, record, verdict).to_string(),
+            };
+            failed = writeln!(out, "{line}").err();
+        }
+    })
+    .await?;
+    failed.map_or_else(|| out.flush(), Err).map_err(unwritten)?;
+    Ok(())
 }
 
 async fn verify(arguments: HistoryArguments) -> Result<(), Failure> {
@@ -264,9 +293,32 @@ fn record_place(record: &RecordPlace) -> String {
 
 fn skipped_text(skipped: &Skipped) -> String {
     let Skipped { record, rule, why, suspicious } = skipped;
-    let warning =
-        if *suspicious { "; NOTE: its file and position are at or before the offset" } else { "" };
-    format!("   skipped record {}: rule {rule}, {why}{warning}\n", record_place(record))
+    let note = note(*suspicious);
+    format!("   skipped record {}: rule {rule}, {why}{note}\n", record_place(record))
+}
+
+fn verdict_text(number: usize, record: &HistoryRecord, verdict: Option<Verdict>) -> String {
+    let at = place(&record.position);
+    let Some(Verdict { apply, rule, why, suspicious, .. }) = verdict else {
+        return format!("{number}  {at}: of another source");
+    };
+    let what = if apply { "applied" } else { "skipped" };
+    format!("{number}  {at}: {what}, rule {rule}, {why}{}", note(suspicious))
+}
+
+fn verdict_json(number: usize, record: &HistoryRecord, verdict: Option<Verdict>) -> Value {
+    json!({
+        "record": number,
+        "position": position_json(&record.position),
+        "applied": verdict.map(|verdict| verdict.apply),
+        "rule": verdict.map(|verdict| verdict.rule.to_string()),
+        "why": verdict.map(|verdict| verdict.why),
+        "suspicious": verdict.map(|verdict| verdict.suspicious),
+    })
+}
+
+const fn note(suspicious: bool) -> &'static str {
+    if suspicious { "; NOTE: its file and position are at or before the offset" } else { "" }
 }
 
 fn explanation_json(explanation: &Explanation) -> Value {
