@@ -239,7 +239,8 @@ impl TxnTracker {
     /// earlier run had stored.
     #[must_use]
     pub fn resuming(mut self, resume: Resume) -> Self {
-        if !resume.done.is_nothing() {
+        // Behind the BEGIN alone there are no rows to skip, but the unit is begun.
+        if !resume.done.is_nothing() || resume.counted != (0, 0) {
             let unit = Unit {
                 file: Arc::clone(&resume.file),
                 position: resume.position,

@@ -190,6 +190,116 @@ pub fn in_a_transaction(server: &Server, stores: Stores, engines: [Engine; 3]) -
     Ok(format!("{compared} records"))
 }
 
+/// Holdfast's snapshot is cut short with a table done, of which its offset says so; Debezium, which does not read that, must
+/// give every row once, and what comes after.
+///
+/// # Errors
+///
+/// A record that is missing or comes twice, or what kept an engine from running.
+pub fn of_a_snapshot(server: &Server) -> Result<String> {
+    server.sql(&format!(
+        "DROP DATABASE IF EXISTS {DATABASE}; CREATE DATABASE {DATABASE}; USE {DATABASE};
+         CREATE TABLE a (id INT PRIMARY KEY, v INT); INSERT INTO a VALUES (1, 1), (2, 1), (3, 1);
+         CREATE TABLE b (id INT PRIMARY KEY, v INT); INSERT INTO b VALUES (1, 1), (2, 1)"
+    ))?;
+    let root = prepare(server)?;
+    let place = Place::new(server, Stores::Files, &root, "snapshot")?;
+    let rows_alone = [("include.schema.changes", "false")];
+    let options = RunOptions { ack_first: Some(4), ..RunOptions::default() };
+    let mut process = place.start_with(Engine::Holdfast, "first", options, &rows_alone)?;
+    case::snapshot_end(&mut process)?;
+    case::settle(&mut process, server, 2)?;
+    process.kill()?;
+    let offset = fs::read_to_string(place.folder.join("offsets.dat"))?;
+    if !offset.contains("holdfast_progress") {
+        return Err(Failure::new(format!("no table is done: {offset}")));
+    }
+    server.sql(&format!(
+        "USE {DATABASE}; INSERT INTO a VALUES (4, 1); UPDATE b SET v = 2 WHERE id = 1; DELETE FROM a WHERE id = 3"
+    ))?;
+    place.hand_over(Engine::Reference)?;
+    let options = RunOptions::default();
+    let mut process = place.start_with(Engine::Reference, "second", options, &rows_alone)?;
+    case::snapshot_end(&mut process)?;
+    script(server, "INSERT INTO b VALUES (3, 3)", 3)?;
+    case::marker_row(&mut process, 3)?;
+    let found: Vec<String> = case::records_of_case(process.records()).iter().map(brief).collect();
+    process.stop()?;
+    if found != ["r a 1", "r a 2", "r a 4", "r b 1", "r b 2", "c b 3"] {
+        return Err(Failure::new(format!("Debezium gave {found:?}")));
+    }
+    fs::remove_dir_all(root)?;
+    Ok(format!("{} records", found.len()))
+}
+
+/// A restart with nothing acknowledged of a transaction but its BEGIN: what comes first.
+///
+/// # Errors
+///
+/// What kept the engine from running.
+pub fn behind_a_begin(server: &Server, engine: Engine) -> Result<String> {
+    server.sql(&format!(
+        "DROP DATABASE IF EXISTS {DATABASE}; CREATE DATABASE {DATABASE}; USE {DATABASE};
+         CREATE TABLE a (id INT PRIMARY KEY)"
+    ))?;
+    let root = prepare(server)?;
+    let place = Place::new(server, Stores::Files, &root, "begin")?;
+    let settings = [("include.schema.changes", "false"), ("provide.transaction.metadata", "true")];
+    let start = |run: &str, ack_first| {
+        let options = RunOptions { ack_first, ..RunOptions::default() };
+        place.start_with(engine, run, options, &settings)
+    };
+    let mut process = start("first", None)?;
+    case::snapshot_end(&mut process)?;
+    case::settle(&mut process, server, 2)?;
+    process.stop()?;
+    script(server, "INSERT INTO a VALUES (1), (2)", 3)?;
+    // What else comes before the BEGIN is not the same in every run of Debezium.
+    let mut process = start("second", Some(0))?;
+    case::marker_row(&mut process, 3)?;
+    let begin = begin_of_case(process.records())?;
+    process.kill()?;
+    let mut process = start("third", Some(begin as u64 + 1))?;
+    case::marker_row(&mut process, 3)?;
+    if begin_of_case(process.records())? != begin {
+        return Err(Failure::new("the BEGIN has another place in another run"));
+    }
+    case::settle(&mut process, server, 4)?;
+    process.kill()?;
+    let mut process = start("fourth", None)?;
+    case::marker_row(&mut process, 4)?;
+    let records = case::records_of_case(process.records());
+    process.stop()?;
+    fs::remove_dir_all(root)?;
+    let texts: Vec<String> = records.iter().map(brief).skip_while(|text| text == "END").collect();
+    Ok(texts.join(", "))
+}
+
+/// Which record is the BEGIN of the transaction that has the rows.
+fn begin_of_case(records: &[Record]) -> Result<usize> {
+    let of_row = |record: &Record| {
+        let row = record.source().text("table") == Some("a");
+        record.value().get("transaction")?.text("id").filter(|_| row).map(str::to_owned)
+    };
+    let id = records.iter().find_map(of_row);
+    let is_begin = |record: &Record| {
+        record.value().text("status") == Some("BEGIN") && record.value().text("id") == id.as_deref()
+    };
+    let begin = records.iter().position(is_begin);
+    begin.ok_or_else(|| Failure::new("no BEGIN before the rows"))
+}
+
+/// `<op> <table> <id>` of a row, the status of a transaction.
+fn brief(record: &Record) -> String {
+    let value = record.value();
+    if let Some(status) = value.text("status") {
+        return status.to_owned();
+    }
+    let id = record.key().get("id").and_then(Json::as_i64).unwrap_or_default();
+    let table = record.source().text("table").unwrap_or_default();
+    format!("{} {table} {id}", value.text("op").unwrap_or_default())
+}
+
 /// An empty folder, no stores, and a marker table.
 fn prepare(server: &Server) -> Result<PathBuf> {
     server.sql(&format!(
@@ -275,9 +385,22 @@ impl<'a> Place<'a> {
     }
 
     fn start(&self, engine: Engine, run: &str, options: RunOptions) -> Result<Process> {
+        self.start_with(engine, run, options, &[])
+    }
+
+    fn start_with(
+        &self,
+        engine: Engine,
+        run: &str,
+        options: RunOptions,
+        settings: &[(&str, &str)],
+    ) -> Result<Process> {
         let mut properties = self.properties()?;
         if engine == Engine::Holdfast {
             properties.set("holdfast.history.checkpoint.records", "1");
+        }
+        for (key, value) in settings {
+            properties.set(key, *value);
         }
         Process::start(engine, &properties, &self.folder, run, options)
     }

@@ -409,7 +409,9 @@ impl Assembler {
                     value.end(record.out());
                     Ok::<_, Error>(())
                 })?;
-                self.close_group();
+                // With its record the BEGIN is done: it does not come again.
+                self.at_place(Some((1, 0, 0)), BatchBuilder::close_group);
+                self.finish_full();
             }
             self.transaction = Some(transaction);
         }
@@ -621,7 +623,7 @@ impl Assembler {
             return;
         }
         let groups = self.batch.group_count();
-        self.at_place(BatchBuilder::close_group);
+        self.at_place(None, BatchBuilder::close_group);
         if self.xa.is_open() && self.batch.group_count() > groups {
             self.xa.group_done(self.tracker.rows_done());
         }
@@ -644,7 +646,7 @@ impl Assembler {
         if self.xa.is_open() || self.xa.is_replaying() {
             return;
         }
-        self.at_place(BatchBuilder::advance);
+        self.at_place(None, BatchBuilder::advance);
     }
 
     /// All inner events of a compressed transaction were handled; the payload event ends at byte `end`.
@@ -730,13 +732,17 @@ impl Assembler {
     }
 
     /// Tells the batch where the stream is. The records of an open XA unit stay in the batch until its outcome is known,
-    /// and have the offsets that hold after it.
-    fn at_place(&mut self, tell: impl FnOnce(&mut BatchBuilder, OffsetView<'_>)) {
+    /// and have the offsets that hold after it. `counts`: other ones than the tracker's.
+    fn at_place(
+        &mut self,
+        counts: Option<(u64, u64, u64)>,
+        tell: impl FnOnce(&mut BatchBuilder, OffsetView<'_>),
+    ) {
         let Self { batch, tracker, xa, birth, lineage, event_us, server_id, snapshot, .. } = self;
         let (event_us, server_id, snapshot) = (*event_us, *server_id, *snapshot);
         let birth = birth.as_ref();
         let place = Place { tracker, xa, birth, event_us, server_id, snapshot, lineage };
-        tell(batch, place.view_with(None));
+        tell(batch, place.view_with(counts));
     }
 }
 

@@ -50,6 +50,15 @@ pub enum TakeOverError {
         /// The file.
         path: String,
     },
+    /// Debezium would not give out rows that are held.
+    #[error(
+        "the offset names XA transactions that are prepared and undecided ({xids}): Debezium gives such rows out at the \
+         prepare, which is behind; decide them, let holdfast run read that, and export then"
+    )]
+    Held {
+        /// Their identifiers.
+        xids: String,
+    },
     /// The file holds no offset for this configuration.
     #[error(
         "{path} has no offset of {key}, only of: {known}; name and topic.prefix must be those that Debezium ran with"
@@ -154,7 +163,7 @@ pub fn import_debezium(path: &Path, key: &OffsetKey) -> Result<Imported, TakeOve
 ///
 /// # Errors
 ///
-/// [`TakeOverError::Exists`], [`TakeOverError::Io`].
+/// [`TakeOverError::Exists`], [`TakeOverError::Held`], [`TakeOverError::Io`].
 pub fn export_debezium(
     path: &Path,
     key: &OffsetKey,
@@ -162,6 +171,11 @@ pub fn export_debezium(
 ) -> Result<(), TakeOverError> {
     if fs::symlink_metadata(path).is_ok() {
         return Err(TakeOverError::Exists { path: path.display().to_string() });
+    }
+    let held = offset.holdfast.as_ref().and_then(|ours| ours.held.as_deref()).unwrap_or_default();
+    if !held.is_empty() {
+        let xids: Vec<&str> = held.split(';').filter_map(|unit| unit.split('|').next()).collect();
+        return Err(TakeOverError::Held { xids: xids.join(" and ") });
     }
     let (key, offset) = (key.to_json(), offset.to_json());
     let bytes = java_map::write(&[(key.as_bytes(), offset.as_bytes())])
@@ -280,6 +294,19 @@ mod tests {
         let (_folder, path) = place();
         fs::hard_link(&path, path.with_extension("dat.debezium")).unwrap();
         assert_eq!(import_debezium(&path, &key("engine", "spa")).unwrap().offset.pos, 3687);
+    }
+
+    #[test]
+    fn held_transactions_are_not_handed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("export.dat");
+        let offset = SourceOffset::from_json(
+            r#"{"file":"b.000003","pos":9,"holdfast_held":"X'67',X'',1||b.000001|4;X'68',X'',1||b.000001|9"}"#,
+        )
+        .unwrap();
+        let error = export_debezium(&path, &key("engine", "spa"), &offset).unwrap_err();
+        assert!(error.to_string().contains("(X'67',X'',1 and X'68',X'',1)"), "{error}");
+        assert!(!path.exists());
     }
 
     #[test]

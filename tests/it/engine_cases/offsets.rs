@@ -276,6 +276,28 @@ async fn annotated(server: &Server) {
 }
 
 #[test]
+fn a_begin_that_was_acknowledged_does_not_come_again() {
+    for options in [Options::mysql(), Options::mysql().without_gtids(), Options::mariadb()] {
+        on(&options, begun);
+    }
+}
+
+async fn begun(server: &Server) {
+    let mut host = Host::new(server, "ec_begun").await;
+    host.set("provide.transaction.metadata", "true");
+    host.sql("INSERT INTO t (id) VALUES (1), (2)");
+    let mut engine = host.start().await;
+    let batches = until(&mut engine, 2).await;
+    let begin = seen(&batches).iter().position(|row| row.op == "BEGIN").unwrap();
+    acknowledge(&batches, begin + 1);
+    crash(engine).await;
+    assert_eq!(counts(&host.stored().await), (1, 0));
+    let rows = host.rest().await;
+    assert_eq!(brief(&rows), [("c", 1), ("c", 2), ("END", 2), ("BEGIN", 0)]);
+    assert_eq!(rows[1].value["transaction"]["total_order"], 2);
+}
+
+#[test]
 fn heartbeats_at_a_restart_leave_the_offset_inside_its_transaction() {
     for options in [Options::mysql(), Options::mysql().without_gtids(), Options::mariadb()] {
         on(&options, heartbeats);

@@ -7,7 +7,8 @@
 //! Exit code 1 when Holdfast differs from Debezium, a golden came out differently, or a header is wrong.
 //! `--without-holdfast` regenerates only. Without an option, `takeover` is run too: each engine goes on with the other's
 //! offset and history, in files and in tables, and in the middle of a transaction; `refresh`: Debezium goes on after
-//! `holdfast refresh`, and what becomes of changes behind the head when the history is lost; and `random`: random
+//! `holdfast refresh`, and what becomes of changes behind the head when the history is lost; `restart`: in a snapshot, and
+//! behind the BEGIN of a transaction; and `random`: random
 //! workloads, whose records must be the same. `HOLDFAST_WORKLOADS` says how many (50), `HOLDFAST_SEED` from which seed
 //! on (that of the clock), and `HOLDFAST_WORKLOAD` runs one of a batch alone.
 //!
@@ -88,6 +89,13 @@ fn main() -> Result<ExitCode> {
         let server = shared(&Options::mysql())?;
         tally.note("refresh: a lost history", refreshed::the_gap(&server));
     }
+    if options.is_empty() && (names.is_empty() || names.iter().any(|name| name == "restart")) {
+        let server = shared(&Options::mysql())?;
+        tally.note("restart: Debezium goes on in a snapshot", takeover::of_a_snapshot(&server));
+        let begun = [Engine::Reference, Engine::Holdfast]
+            .map(|engine| takeover::behind_a_begin(&server, engine));
+        tally.note("restart: behind a BEGIN", both(begun));
+    }
     if options.is_empty() && (names.is_empty() || names.iter().any(|name| name == "random")) {
         random_workloads(&mut tally)?;
     }
@@ -163,6 +171,16 @@ fn takeovers(tally: &mut Tally) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What both engines have given.
+fn both([theirs, ours]: [Result<String>; 2]) -> Result<String> {
+    let (theirs, ours) = (theirs?, ours?);
+    if theirs == ours {
+        Ok(theirs)
+    } else {
+        Err(Failure::new(format!("Debezium: {theirs}; Holdfast: {ours}")))
+    }
 }
 
 fn one_golden(case: &Case, engines: &[Engine]) -> Result<String> {

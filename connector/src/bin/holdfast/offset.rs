@@ -172,6 +172,7 @@ impl From<TakeOverError> for Failure {
         let code = match &error {
             TakeOverError::Ours { .. }
             | TakeOverError::Exists { .. }
+            | TakeOverError::Held { .. }
             | TakeOverError::NoSuchKey { .. } => REFUSED,
             TakeOverError::Io { .. } => STORAGE,
             TakeOverError::InUse(OffsetStoreError::InUse { .. }) => FENCED,
