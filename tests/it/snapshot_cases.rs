@@ -562,6 +562,8 @@ fn while_writing(server: &Server, place: &mut Place<'_>) -> (bool, usize) {
         rows.push_str(&format!("INSERT INTO a VALUES ({id}, 0); INSERT INTO b VALUES ({id}, 0);"));
     }
     place.sql(&rows);
+    // The writers keep a slow machine busy.
+    place.set(&[("snapshot.lock.timeout.ms", "60000")]);
     let stop = AtomicBool::new(false);
     let database = place.database;
     let (mut process, moves) = std::thread::scope(|scope| {
@@ -578,12 +580,18 @@ fn while_writing(server: &Server, place: &mut Place<'_>) -> (bool, usize) {
             .collect();
         let since = Instant::now();
         let notes = format!("SELECT COUNT(*) FROM {database}.c");
-        while server.value(&notes).unwrap() == "0" {
-            assert!(since.elapsed() < LIMIT, "the writers did not begin");
+        let mut began = false;
+        while !began && since.elapsed() < LIMIT {
+            began = server.value(&notes).is_ok_and(|notes| notes != "0");
         }
         let mut process = place.start(RunOptions::default());
-        last(&mut process);
+        let read = process.wait_for("the last record of the snapshot", LIMIT, |record| {
+            record.source().text("snapshot") == Some("last")
+        });
+        // The writers end whatever came of it.
         stop.store(true, Ordering::Relaxed);
+        read.unwrap();
+        assert!(began, "the writers did not begin");
         let moves: Vec<(u32, u32)> =
             workers.into_iter().map(|(worker, handle)| (worker, handle.join().unwrap())).collect();
         (process, moves)

@@ -75,7 +75,9 @@ impl FieldSchema {
         } else {
             column.comment.clone().filter(|comment| !comment.is_empty())
         };
-        Self { field_type, optional: column.optional, name, doc, parameters, default }
+        // The struct of a geometry that is no point may be missing, whatever the column says.
+        let optional = column.optional || matches!(inner, Plan::Geometry);
+        Self { field_type, optional, name, doc, parameters, default }
     }
 
     /// Appends the schema as JSON; `field` is the name of the field it is for.

@@ -394,6 +394,12 @@ fn geometries_and_vectors_are_structs_and_arrays() {
     check(&column("POINT"), Value::Geometry(&point), [&json, &json]);
     let json = format!(r#"{{"wkb":"{wkb}","srid":4326}}"#);
     check(&column("GEOMETRY"), Value::Geometry(&with_srid), [&json, &json]);
+    // Debezium 3.6.3.Final: the struct of a geometry is optional in a column that is not, that of a point is not.
+    for (type_name, optional) in [("GEOMETRY", true), ("POLYGON", true), ("POINT", false)] {
+        let required = Column { optional: false, ..column(type_name) };
+        let schema = converter(&required, &ConversionOptions::default()).schema().clone();
+        assert_eq!(schema.optional, optional, "{type_name}");
+    }
     for short in [&point[..3], &point[..24]] {
         let error = converter(&column("POINT"), &ConversionOptions::default());
         let error = error.convert(&Value::Geometry(short), Stream).unwrap_err();

@@ -114,6 +114,12 @@ pub(crate) fn is_listed(record: &Json, path: &str, debezium: &str, holdfast: &st
     if path.ends_with("source.row") && op.is_none_or(|op| op == "t") {
         return holdfast == "0";
     }
+    // The comment of a table made by CREATE TABLE … LIKE.
+    if path.ends_with("table.comment")
+        && value.text("ddl").is_some_and(|ddl| ddl.contains(" LIKE "))
+    {
+        return debezium == "null";
+    }
     // CHANGE of an ENUM to another type.
     if path.ends_with(".enumValues") && op.is_none() {
         return holdfast == "null";
