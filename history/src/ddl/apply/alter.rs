@@ -399,7 +399,15 @@ impl<'a> Alteration<'a> {
             self.table.primary_key =
                 names.filter_map(|index| self.new_names.get(index).cloned().flatten()).collect();
         }
-        if !dropped {
+        // Beside a primary key that is added, the old one can only have been a unique index.
+        let added = self.clauses.iter().any(|clause| match &clause.kind {
+            ClauseKind::AddPrimaryKey(_) => true,
+            ClauseKind::Add { column, .. } | ClauseKind::Change { column, .. } => {
+                column.primary_key
+            }
+            _ => false,
+        });
+        if !dropped && !added {
             self.keep_key_not_null();
         }
         let ahead = self.context.definitions_are_ahead;

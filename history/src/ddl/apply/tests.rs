@@ -738,6 +738,15 @@ fn a_key_column_stays_not_null_when_it_is_redefined() {
                 "ALTER TABLE pre DROP PRIMARY KEY, MODIFY i BIGINT",
                 "ALTER gold.pre utf8mb4 [] i BIGINT; a INT",
             ),
+            (
+                "ALTER TABLE pre MODIFY i BIGINT NOT NULL UNIQUE",
+                "ALTER gold.pre utf8mb4 [i] i BIGINT!; a INT",
+            ),
+            // A unique index only stood for a key.
+            (
+                "ALTER TABLE pre MODIFY i BIGINT, ADD PRIMARY KEY (a)",
+                "ALTER gold.pre utf8mb4 [a] i BIGINT; a INT!",
+            ),
         ],
     );
 }
