@@ -206,17 +206,15 @@ impl ColumnConverter {
         })
     }
 
-    /// Whether two values of a row that was updated are the same in its records.
+    /// Whether two values of a row that was updated convert to the same one. A NULL is not its default, although records can
+    /// print it so.
     pub(crate) fn is_same(&self, before: Option<&Value<'_>>, after: Option<&Value<'_>>) -> bool {
         if before == after {
             return true;
         }
-        if !matches!(self.plan, Plan::Mapped(_)) {
-            return false;
-        }
         let printed = |value: Option<&Value<'_>>| {
             let mut json = Vec::new();
-            self.write_json(value.unwrap_or(&Value::Null), Origin::Stream, &mut json).ok()?;
+            self.convert(value.unwrap_or(&Value::Null), Origin::Stream).ok()?.write_json(&mut json);
             Some(json)
         };
         let before = printed(before);

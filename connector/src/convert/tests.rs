@@ -340,6 +340,25 @@ fn zero_dates_are_null_or_what_stands_for_it() {
 }
 
 #[test]
+fn values_are_the_same_when_they_convert_to_the_same() {
+    let options = ConversionOptions::default();
+    let (zero, null) = (timestamp(0, 0), Value::Null);
+    let nullable = converter(&column("TIMESTAMP"), &options);
+    assert!(nullable.is_same(Some(&null), Some(&zero)));
+    assert!(!nullable.is_same(Some(&null), Some(&timestamp(1, 0))));
+    let number = converter(&column("INT"), &options);
+    assert!(number.is_same(Some(&Value::Int32(7)), Some(&Value::Int32(7))));
+    assert!(!number.is_same(Some(&Value::Int32(7)), Some(&Value::Int32(8))));
+    // Printed as its default, a NULL is another value all the same.
+    let with_default =
+        Column { default: DefaultValue::Expression("7".to_owned()), ..column("INT") };
+    let with_default = converter(&with_default, &options);
+    assert!(!with_default.is_same(Some(&null), Some(&Value::Int32(7))));
+    let float = converter(&column("DOUBLE"), &options);
+    assert!(!float.is_same(Some(&Value::Double(0.0)), Some(&Value::Double(1.0))));
+}
+
+#[test]
 fn dates_that_do_not_exist_are_an_error_or_the_epoch() {
     let converter_of = |processing_failure, type_name: &str| {
         converter(

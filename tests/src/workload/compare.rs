@@ -120,6 +120,10 @@ pub(crate) fn is_listed(record: &Json, path: &str, debezium: &str, holdfast: &st
     {
         return debezium == "null";
     }
+    // CHANGE of a column without COMMENT.
+    if path.contains(".columns.") && path.ends_with(".comment") && op.is_none() {
+        return holdfast == "null";
+    }
     // CHANGE of an ENUM to another type.
     if path.ends_with(".enumValues") && op.is_none() {
         return holdfast == "null";
