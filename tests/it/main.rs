@@ -3,6 +3,7 @@
 
 mod campaign;
 mod cases;
+mod compression;
 mod damage;
 mod data;
 mod decode;

@@ -14,6 +14,7 @@ use mysql_common::scramble::{
 };
 
 use super::command::server_error;
+use super::compression::Compression;
 use super::error::{ClientError, Endpoint, ServerError};
 use super::public_key;
 use crate::wire::{Cursor, DecodeError};
@@ -24,16 +25,21 @@ const DURING: &str = "log in";
 mod capability {
     pub(super) const LONG_PASSWORD: u32 = 1;
     pub(super) const LONG_FLAG: u32 = 1 << 2;
+    pub(super) const COMPRESS: u32 = 1 << 5;
     pub(super) const PROTOCOL_41: u32 = 1 << 9;
     pub(super) const SSL: u32 = 1 << 11;
     pub(super) const TRANSACTIONS: u32 = 1 << 13;
     pub(super) const SECURE_CONNECTION: u32 = 1 << 15;
     pub(super) const PLUGIN_AUTH: u32 = 1 << 19;
     pub(super) const CONNECT_ATTRS: u32 = 1 << 20;
+    pub(super) const ZSTD_COMPRESSION: u32 = 1 << 26;
 }
 
 /// `utf8mb4_general_ci`, known to every server since 5.5.
 const COLLATION: u8 = 45;
+
+/// How hard the server shall try with Zstandard, 1 to 22: the default of MySQL's clients.
+const ZSTD_LEVEL: u8 = 3;
 
 /// Length of the challenge that passwords are scrambled with.
 const NONCE: usize = 20;
@@ -54,6 +60,8 @@ pub(super) struct Greeting {
     capabilities: u32,
     nonce: Vec<u8>,
     plugin: Vec<u8>,
+    /// The flag of the compression that is wanted; 0 for none.
+    compression: u32,
 }
 
 impl Greeting {
@@ -70,9 +78,19 @@ impl Greeting {
         self.capabilities & capability::SSL != 0
     }
 
+    /// Wants the connection compressed. False when the server does not offer it.
+    pub(super) const fn compress(&mut self, compression: Compression) -> bool {
+        self.compression = match compression {
+            Compression::Off => 0,
+            Compression::Zlib => capability::COMPRESS,
+            Compression::Zstd => capability::ZSTD_COMPRESSION,
+        };
+        self.capabilities & self.compression == self.compression
+    }
+
     /// The request for TLS: the head of the answer that follows it.
     pub(super) fn tls_request(&self) -> Vec<u8> {
-        head(wanted(self.capabilities) | capability::SSL)
+        head(wanted(self.capabilities) | self.compression | capability::SSL)
     }
 
     fn parse_v10(packet: &[u8]) -> Result<Self, DecodeError> {
@@ -104,7 +122,8 @@ impl Greeting {
         } else {
             trim_nul(cursor.rest())
         };
-        Ok(Self { version, connection_id, capabilities, nonce, plugin: plugin.to_vec() })
+        let plugin = plugin.to_vec();
+        Ok(Self { version, connection_id, capabilities, nonce, plugin, compression: 0 })
     }
 }
 
@@ -234,6 +253,7 @@ pub(super) struct Login<'a> {
     secure: bool,
     verified: bool,
     capabilities: u32,
+    compression: u32,
     nonce: Vec<u8>,
     plugin: Plugin,
     key_wanted: bool,
@@ -258,6 +278,7 @@ impl<'a> Login<'a> {
             secure: security != Security::Plain,
             verified: security == Security::Verified,
             capabilities: greeting.capabilities,
+            compression: greeting.compression,
             nonce: greeting.nonce,
             plugin,
             key_wanted: false,
@@ -266,7 +287,7 @@ impl<'a> Login<'a> {
 
     /// Our answer to the greeting (`Protocol::HandshakeResponse41`).
     pub(super) fn answer(&self) -> Vec<u8> {
-        let mut flags = wanted(self.capabilities);
+        let mut flags = wanted(self.capabilities) | self.compression;
         if self.secure {
             flags |= capability::SSL;
         }
@@ -285,6 +306,9 @@ impl<'a> Login<'a> {
                 push_short(&mut attributes, text.as_bytes());
             }
             push_short(&mut packet, &attributes);
+        }
+        if flags & capability::ZSTD_COMPRESSION != 0 {
+            packet.push(ZSTD_LEVEL);
         }
         packet
     }
@@ -494,6 +518,35 @@ mod tests {
         assert_eq!(usize::from(attributes[0]), attributes.len() - 1);
         assert!(attributes.windows(8).any(|window| window == b"holdfast"));
         assert!(!answer.windows(6).any(|window| window == b"secret"));
+    }
+
+    #[test]
+    fn compression_is_asked_for_where_it_is_offered() {
+        let endpoint = endpoint();
+        let greeting =
+            Greeting::parse(&greeting("9.7.4", 21, Some("caching_sha2_password"), 0), &endpoint)
+                .unwrap();
+        let mut lengths = Vec::new();
+        for (compression, flag) in [
+            (Compression::Off, 0),
+            (Compression::Zlib, capability::COMPRESS),
+            (Compression::Zstd, capability::ZSTD_COMPRESSION),
+        ] {
+            let mut offered = greeting.clone();
+            assert!(offered.compress(compression));
+            let request = offered.tls_request();
+            let answer = Login::new(offered, &endpoint, "secret", Security::Plain).answer();
+            for packet in [&request, &answer] {
+                let flags = u32::from_le_bytes(*packet.first_chunk().unwrap());
+                assert_eq!(flags & (capability::COMPRESS | capability::ZSTD_COMPRESSION), flag);
+            }
+            lengths.push(answer.len());
+            let mut other = greeting.clone();
+            other.capabilities &= !flag;
+            assert_eq!(other.compress(compression), flag == 0);
+        }
+        // The level.
+        assert_eq!((lengths[1], lengths[2]), (lengths[0], lengths[0] + 1));
     }
 
     #[test]

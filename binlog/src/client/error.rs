@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use super::Flavor;
+use super::{Compression, Flavor};
 use crate::error::ErrorClass;
 use crate::wire::DecodeError;
 
@@ -68,6 +68,16 @@ pub enum ClientError {
     TlsNotOffered {
         /// Whom we tried to reach.
         endpoint: Box<Endpoint>,
+    },
+    /// Compression is asked for, and the server does not offer it.
+    #[error(
+        "{endpoint} does not offer to compress by {compression}, which holdfast.binlog.compression asks for: set it to none, or to what the server has (MySQL: protocol_compression_algorithms; MariaDB: zlib alone)"
+    )]
+    CompressionNotOffered {
+        /// Whom we tried to reach.
+        endpoint: Box<Endpoint>,
+        /// What was asked for.
+        compression: Compression,
     },
     /// The handshake failed: the server's certificate is not one to trust, or there is no common ground.
     #[error("no TLS with {endpoint}: {reason}; {fix}")]
@@ -197,6 +207,7 @@ impl ClientError {
             | Self::UnsupportedAuth { .. }
             | Self::TlsRequired { .. }
             | Self::TlsNotOffered { .. }
+            | Self::CompressionNotOffered { .. }
             | Self::Tls { .. }
             | Self::TlsSetup { .. }
             | Self::PublicKey { .. }
@@ -223,6 +234,7 @@ impl ClientError {
             | Self::ConnectTimeout { .. }
             | Self::UnsupportedAuth { .. }
             | Self::TlsNotOffered { .. }
+            | Self::CompressionNotOffered { .. }
             | Self::Tls { .. }
             | Self::TlsSetup { .. }
             | Self::PublicKey { .. }

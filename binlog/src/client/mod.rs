@@ -10,6 +10,7 @@
 
 mod auth;
 mod command;
+mod compression;
 mod error;
 mod packet;
 mod public_key;
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 
+pub use compression::Compression;
 pub use error::{ClientError, DumpRefusal, Endpoint, ServerError};
 #[cfg(any(test, feature = "testkit"))]
 pub use packet::Pipe;
@@ -93,6 +95,8 @@ pub struct ClientOptions {
     pub password: Password,
     /// Whether the connection is encrypted. Default no.
     pub tls: TlsOptions,
+    /// How the connection is compressed, inside TLS; an error where the server does not offer it. Default not at all.
+    pub compression: Compression,
     /// Our id among the server's replicas, 1 or more. Two clients with one id throw each other out.
     pub server_id: u32,
     /// Limit for connecting, login and session set-up together. Default 30 s.
@@ -136,6 +140,7 @@ impl ClientOptions {
             user: user.into(),
             password: Password::default(),
             tls: TlsOptions::default(),
+            compression: Compression::Off,
             server_id,
             connect_timeout: Duration::from_secs(30),
             heartbeat_period: Duration::from_secs(48),
@@ -235,7 +240,7 @@ impl BinlogClient {
     /// [`Error::Client`]: [`ClientError::Connect`], [`ClientError::ConnectTimeout`], [`ClientError::AccessDenied`],
     /// [`ClientError::MissingPrivilege`], [`ClientError::UnsupportedAuth`], [`ClientError::PublicKey`],
     /// [`ClientError::TlsNotOffered`], [`ClientError::Tls`], [`ClientError::TlsSetup`],
-    /// [`ClientError::Option`], or what a broken connection gives.
+    /// [`ClientError::CompressionNotOffered`], [`ClientError::Option`], or what a broken connection gives.
     pub async fn connect(options: &ClientOptions) -> Result<Self, Error> {
         open(options, async |transport, endpoint| Self::set_up(transport, options, endpoint).await)
             .await
@@ -410,7 +415,7 @@ impl DumpStream {
     }
 
     /// Whether the next event is here already, so that [`Self::next_event`] will not wait. May be false for an event of
-    /// 16 MiB or more that is here.
+    /// 16 MiB or more that is here, and for one that is still compressed.
     #[must_use]
     pub fn has_buffered(&self) -> bool {
         self.state == DumpState::Open && self.packets.has_buffered()
@@ -492,7 +497,7 @@ async fn log_in(
     endpoint: &Endpoint,
 ) -> Result<(PacketStream, ServerInfo), ClientError> {
     let mut packets = PacketStream::new(transport, MAX_BEFORE_DUMP);
-    let greeting = Greeting::parse(packets.next().await?, endpoint)?;
+    let mut greeting = Greeting::parse(packets.next().await?, endpoint)?;
     let flavor = options.flavor.unwrap_or_else(|| Flavor::of(&greeting.version));
     let version = greeting.version.strip_prefix("5.5.5-").filter(|_| flavor == Flavor::MariaDb);
     let mut server = ServerInfo {
@@ -504,6 +509,10 @@ async fn log_in(
         server_uuid: None,
         checksum: false,
     };
+    if !greeting.compress(options.compression) {
+        let (endpoint, compression) = (endpoint.clone().into(), options.compression);
+        return Err(ClientError::CompressionNotOffered { endpoint, compression });
+    }
     let tls = &options.tls;
     match (tls.mode, greeting.offers_tls()) {
         (TlsMode::Disabled, _) | (TlsMode::Preferred, false) => {}
@@ -531,6 +540,7 @@ async fn log_in(
             Step::Done => break,
         }
     }
+    packets.compress(options.compression)?;
     Ok((packets, server))
 }
 

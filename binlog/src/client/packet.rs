@@ -20,6 +20,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::client::TlsStream;
 
+use super::compression::{Compression, Frames};
 use super::error::{ClientError, Endpoint};
 use super::tls::TlsOptions;
 use crate::event::{EventHeader, RawEvent, SpillWriter, SpilledEvent};
@@ -70,7 +71,7 @@ impl Transport {
         }
     }
 
-    async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(super) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.read(buffer).await,
             Self::Tls(stream) => stream.read(buffer).await,
@@ -113,6 +114,8 @@ impl Transport {
 #[derive(Debug)]
 pub(super) struct PacketStream {
     transport: Transport,
+    /// Between transport and packets, where the connection is compressed.
+    frames: Option<Box<Frames>>,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -154,6 +157,7 @@ impl PacketStream {
     pub(super) fn new(transport: Transport, max_packet: usize) -> Self {
         Self {
             transport,
+            frames: None,
             buffer: vec![0; BUFFER],
             start: 0,
             end: 0,
@@ -294,7 +298,8 @@ impl PacketStream {
         let header = self.buffered().get(at..).and_then(<[u8]>::first_chunk);
         let [a, b, c, sequence] = *header.expect("the header was read");
         let piece = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
-        if sequence != self.sequence {
+        // With compression the frames are numbered.
+        if sequence != self.sequence && self.frames.is_none() {
             return Err(ClientError::OutOfSequence { expected: self.sequence, found: sequence });
         }
         if before.saturating_add(piece) > self.max_packet {
@@ -312,7 +317,12 @@ impl PacketStream {
         while self.end - self.start < len {
             self.make_room(len);
             let room = self.buffer.get_mut(self.end..).unwrap_or_default();
-            let reading = self.transport.read(room);
+            let reading = async {
+                match &mut self.frames {
+                    None => Ok(self.transport.read(room).await?),
+                    Some(frames) => frames.read(&mut self.transport, room).await,
+                }
+            };
             let read = match self.silence {
                 Some(silence) => match timeout_at(self.heard + silence, reading).await {
                     Ok(read) => read?,
@@ -375,6 +385,9 @@ impl PacketStream {
     /// Begins a command: the next packet has number 0.
     pub(super) async fn command(&mut self, payload: &[u8]) -> Result<(), ClientError> {
         self.sequence = 0;
+        if let Some(frames) = &mut self.frames {
+            frames.command();
+        }
         self.send(payload).await
     }
 
@@ -392,6 +405,9 @@ impl PacketStream {
             if piece.len() < FULL {
                 break;
             }
+        }
+        if let Some(frames) = &mut self.frames {
+            frame = frames.wrap(&frame);
         }
         Ok(self.transport.write_all(&frame).await?)
     }
@@ -418,6 +434,16 @@ impl PacketStream {
         Ok(Self { transport, ..self })
     }
 
+    /// Goes on compressed, after the login.
+    pub(super) fn compress(&mut self, compression: Compression) -> Result<(), ClientError> {
+        self.frames = Frames::new(compression)?.map(Box::new);
+        if self.frames.is_some() && self.start + self.handed != self.end {
+            let source = DecodeError::Unsupported { what: "bytes between login and compression" };
+            return Err(ClientError::Protocol { during: "log in", source });
+        }
+        Ok(())
+    }
+
     /// The version of TLS, such as `TLSv1.3`; `None` for a plain connection.
     pub(super) fn tls_version(&self) -> Option<&'static str> {
         match &self.transport {
@@ -433,7 +459,8 @@ impl PacketStream {
         Ok(self.transport.shutdown().await?)
     }
 
-    /// Whether the next packet can be had without waiting. May say no to one that came in pieces.
+    /// Whether the next packet can be had without waiting. May say no to one that came in pieces, or that is still
+    /// compressed.
     pub(super) fn has_buffered(&self) -> bool {
         if self.joined > 0 || self.piece.is_some() || self.spill.writing.is_some() {
             return false;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use holdfast_binlog::client::{TlsMode, TlsOptions};
+use holdfast_binlog::client::{Compression, TlsMode, TlsOptions};
 
 use super::{Checked, Secret, SslMode};
 
@@ -25,6 +25,8 @@ pub struct ConnectionConfig {
     /// The same, with the content of `holdfast.ssl.ca`, `holdfast.ssl.cert` and `holdfast.ssl.key`. Both the query and
     /// the binlog connections go by it; a program may put PEM texts from elsewhere here.
     pub tls: TlsOptions,
+    /// `holdfast.binlog.compression`: of the binlog connection.
+    pub compression: Compression,
     /// `connect.timeout.ms`.
     pub connect_timeout: Duration,
     /// `connect.keep.alive` and `connect.keep.alive.interval.ms`: the silence on the binlog connection after which it
@@ -54,6 +56,7 @@ impl Checked<'_> {
             server_id: self.integer("database.server.id"),
             ssl_mode: self.ssl_mode(),
             tls,
+            compression: self.compression(),
             connect_timeout: self.millis("connect.timeout.ms"),
             keep_alive: self
                 .bool("connect.keep.alive")
@@ -69,6 +72,14 @@ impl Checked<'_> {
 
     fn ssl_mode(&self) -> SslMode {
         self.choice("database.ssl.mode", SslMode::Disabled)
+    }
+
+    fn compression(&self) -> Compression {
+        match self.text("holdfast.binlog.compression").trim() {
+            name if name.eq_ignore_ascii_case("zlib") => Compression::Zlib,
+            name if name.eq_ignore_ascii_case("zstd") => Compression::Zstd,
+            _ => Compression::Off,
+        }
     }
 
     fn tls(&mut self, base_dir: &Path) -> TlsOptions {

@@ -291,6 +291,7 @@ pub(crate) const KNOWN: &[Key] = {
     use Support::{NoEffect, NotYet, Yes};
     &[
     // Own settings.
+    key(G::Own, "holdfast.binlog.compression", Choice(&["none", "zlib", "zstd"], None), Some("none"), Yes, "compress the connection that reads the log; an error where the server does not offer it: MySQL has both, MariaDB zlib alone"),
     key(G::Own, "holdfast.headers.identity", Bool, Some("false"), Yes, "write the event identity as record header `__holdfast.id`"),
     key(G::Own, "holdfast.history.checkpoint.records", Int(NonNegative), Some("1000"), Yes, "after how many records a checkpoint is written beside the schema history, from which a start goes on; 0 writes and reads none"),
     key(G::Own, "holdfast.history.on.mismatch", Choice(&["fail", "refresh"], None), Some("fail"), Yes, "what a row that does not fit its definition leads to: `fail` stops, `refresh` rebuilds the schema history at the frontier if every guard passes, and goes on"),

@@ -114,6 +114,7 @@ pub(crate) fn client_options(config: &Config) -> ClientOptions {
         options.password = Password::new(secret.expose());
     }
     options.tls = connection.tls.clone();
+    options.compression = connection.compression;
     options.connect_timeout = connection.connect_timeout;
     // As Debezium: the server says that it is alive in 0.8 of the time after which silence is an error.
     options.silence_timeout = connection.keep_alive;
@@ -145,7 +146,25 @@ pub(super) fn held_of(offset: &SourceOffset) -> Result<Vec<HeldRef>, Error> {
 
 #[cfg(test)]
 mod tests {
+    use holdfast_binlog::client::Compression;
+
     use super::*;
+
+    #[test]
+    fn the_log_is_compressed_as_asked() {
+        for (name, expected) in
+            [("none", Compression::Off), ("zlib", Compression::Zlib), ("ZSTD", Compression::Zstd)]
+        {
+            let properties = [("holdfast.binlog.compression", name)];
+            let options = client_options(&crate::testkit::config(&properties).unwrap());
+            assert_eq!(options.compression, expected);
+        }
+        assert_eq!(
+            client_options(&crate::testkit::config(&[]).unwrap()).compression,
+            Compression::Off
+        );
+        assert!(crate::testkit::config(&[("holdfast.binlog.compression", "lz4")]).is_err());
+    }
 
     #[test]
     fn the_server_waits_for_a_reader_that_pauses() {

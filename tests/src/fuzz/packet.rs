@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use holdfast_binlog::client::{
-    BinlogClient, ClientError, ClientOptions, DumpStart, Flavor, Password, QueryClient, ServerInfo,
+    BinlogClient, ClientError, ClientOptions, Compression, DumpStart, Flavor, Password,
+    QueryClient, ServerInfo,
 };
 use holdfast_binlog::event::RawEvent;
 use holdfast_binlog::{BinlogPosition, Error, GtidPos, GtidSet};
@@ -26,9 +27,12 @@ const BARE: u8 = 1;
 const QUERY: u8 = 2;
 const BY_GTID: u8 = 4;
 const FAR: u8 = 8;
+const ZLIB: u8 = 16;
+const ZSTD: u8 = 32;
 
 /// The first byte holds flags, the second says how many bytes a read gives, 0 for all there are. What follows is sent by
-/// the server: bare bytes, or payloads with a length of two bytes before each, which are framed as the client expects them.
+/// the server: bare bytes, or payloads with a length of two bytes before each, which are framed as the client expects them. With
+/// compression each piece of one is the body of a frame that is not compressed; bare bytes may hold compressed ones.
 ///
 /// # Panics
 ///
@@ -42,18 +46,26 @@ fn converse(data: &[u8]) -> usize {
     let [flags, chunk, rest @ ..] = data else { return 0 };
     let payloads = if flags & BARE == 0 { split(rest) } else { Vec::new() };
     let sent = Arc::new(AtomicUsize::new(0));
+    let compression = match flags & (ZLIB | ZSTD) {
+        0 => Compression::Off,
+        ZLIB => Compression::Zlib,
+        _ => Compression::Zstd,
+    };
     let server = Server {
         pieces: frame(&payloads),
         bytes: if flags & BARE == 0 { Vec::new() } else { rest.to_vec() },
         next: 0,
         read: 0,
         sequence: 0,
+        compression,
+        is_compressed: false,
         chunk: if *chunk == 0 { usize::MAX } else { usize::from(*chunk) },
         sent: Arc::clone(&sent),
     };
     let payloads = (flags & BARE == 0).then_some(Payloads { payloads, sent });
     let mut options = ClientOptions::new("db", 3306, "cdc", 9);
     options.password = Password::new("secret");
+    options.compression = compression;
     options.silence_timeout = None;
     options.max_event_bytes = MAX_PACKET;
     options.spill_above = SPILL_ABOVE;
@@ -208,8 +220,11 @@ struct Server {
     next: usize,
     /// How much of it, or of the bytes, was read.
     read: usize,
-    /// Number of the next packet.
+    /// Number of the next packet or frame.
     sequence: u8,
+    compression: Compression,
+    /// Whether the login is over, and frames are sent.
+    is_compressed: bool,
     chunk: usize,
     sent: Arc<AtomicUsize>,
 }
@@ -229,6 +244,10 @@ impl AsyncRead for Server {
         let server = self.get_mut();
         let (bytes, is_last) = match server.pieces.get_mut(server.next) {
             Some((piece, is_last)) => {
+                if server.read == 0 && server.is_compressed {
+                    let [a, b, c, ..] = piece.len().to_le_bytes();
+                    piece.splice(..0, [a, b, c, 0, 0, 0, 0]);
+                }
                 if server.read == 0
                     && let Some(number) = piece.get_mut(3)
                 {
@@ -265,6 +284,10 @@ impl AsyncWrite for Server {
         while let Some(([a, b, c, number], after)) = rest.split_first_chunk() {
             server.sequence = number.wrapping_add(1);
             let len = usize::from(*a) | usize::from(*b) << 8 | usize::from(*c) << 16;
+            // The first frame follows the login.
+            server.is_compressed |=
+                server.compression != Compression::Off && bytes.len() == len + 7;
+            let len = if server.is_compressed { len + 3 } else { len };
             rest = after.get(len..).unwrap_or_default();
         }
         Poll::Ready(Ok(bytes.len()))
@@ -300,6 +323,9 @@ mod tests {
             ("mysql-far", 3),
             ("mysql-bare", 3),
             ("mysql-slow", 3),
+            ("mysql-zlib", 3),
+            ("mysql-bare-zlib", 3),
+            ("rows-zstd", 5),
             ("mariadb", 3),
             ("mariadb-gtid", 3),
             ("ed25519", 3),
