@@ -543,7 +543,9 @@ fn mover(server: &Server, database: &str, worker: u32, stop: &AtomicBool) -> u32
         let mut script = format!("USE {database};");
         for _ in 0..20 {
             moves += 1;
-            let (id, note) = (moves % 10 + 1, worker * 1_000_000 + moves);
+            // Rows of its own: a writer that waited for the other's row, which waits for the global lock, would hold that
+            // lock up until the server gives up.
+            let (id, note) = ((worker - 1) * 5 + moves % 5 + 1, worker * 1_000_000 + moves);
             script.push_str(&format!(
                 "BEGIN; UPDATE a SET v = v - 1 WHERE id = {id}; UPDATE b SET v = v + 1 WHERE id = {id};
                  INSERT INTO c VALUES ({note}, 0); COMMIT;"
