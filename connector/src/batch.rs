@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use holdfast_binlog::txn::RestartPoint;
 use holdfast_history::TableId;
 
 use crate::ack::{AckGroup, GroupNumber, SharedLedger};
@@ -175,6 +176,21 @@ impl Groups {
         self.groups.push(GroupEntry { parts, point, events, event_row, rows });
     }
 
+    /// Adds a group behind which the stream is where the last point says, but for the counts; `false` when the last point
+    /// is of another unit, and nothing was added.
+    #[inline]
+    fn push_counts(&mut self, parts: u32, restart: &RestartPoint) -> bool {
+        let RestartPoint { unit, events, event_row, rows } = restart;
+        let is_last = |point: &OffsetPoint| Arc::ptr_eq(&point.restart.unit, unit);
+        if !self.points.last().is_some_and(is_last) {
+            return false;
+        }
+        let (events, event_row, rows) = (*events, *event_row, *rows);
+        let point = index_of(self.points.len() - 1);
+        self.groups.push(GroupEntry { parts, point, events, event_row, rows });
+        true
+    }
+
     /// The stream went on after the last group; false when there is none.
     fn advance(&mut self, offset: OffsetView<'_>) -> bool {
         let Some(GroupEntry { parts, .. }) = self.groups.pop() else { return false };
@@ -192,25 +208,38 @@ impl Groups {
     }
 }
 
-/// Text buffers that batches gave back, for the next ones: memory that is mapped already.
+/// What the records of a batch are written into.
+#[derive(Debug, Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+/// Buffers that batches gave back, for the next ones: memory that is mapped already.
 #[derive(Debug, Clone, Default)]
-struct Buffers(Arc<Mutex<Vec<Vec<u8>>>>);
+struct Buffers(Arc<Mutex<Vec<Buffer>>>);
 
 impl Buffers {
     /// Buffers that are kept.
     const MOST: usize = 4;
-    /// Capacity that is kept, bytes; a batch of one huge record does not hold on to its memory.
+    /// Capacity for text that is kept, bytes; a batch of one huge record does not hold on to its memory.
     const LARGEST: usize = 8 << 20;
+    /// Capacity for entries that is kept.
+    const MOST_ENTRIES: usize = 1 << 16;
 
-    fn take(&self) -> Vec<u8> {
+    fn take(&self) -> Buffer {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
-    fn give_back(&self, mut buffer: Vec<u8>) {
-        buffer.clear();
+    fn give_back(&self, mut bytes: Vec<u8>, mut entries: Vec<Entry>) {
+        bytes.clear();
+        entries.clear();
+        if bytes.capacity() > Self::LARGEST || entries.capacity() > Self::MOST_ENTRIES {
+            return;
+        }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < Self::MOST && buffer.capacity() <= Self::LARGEST {
-            kept.push(buffer);
+        if kept.len() < Self::MOST {
+            kept.push(Buffer { bytes, entries });
         }
     }
 }
@@ -232,7 +261,7 @@ pub(crate) struct BatchData {
 
 impl Drop for BatchData {
     fn drop(&mut self) {
-        self.buffers.give_back(std::mem::take(&mut self.bytes));
+        self.buffers.give_back(std::mem::take(&mut self.bytes), std::mem::take(&mut self.entries));
     }
 }
 
@@ -410,6 +439,8 @@ pub(crate) struct BatchBuilder {
     open_parts: u32,
     /// Where the open group's text begins, to take it back.
     open_bytes: usize,
+    /// Whether the last point has all that an offset has now, but for the counts.
+    placed: bool,
     /// What records go through; none where they stay as they are.
     chain: Option<Box<Chain>>,
     /// Why a record could not be transformed.
@@ -430,6 +461,7 @@ impl BatchBuilder {
             buffers: Buffers::default(),
             open_parts: 0,
             open_bytes: 0,
+            placed: false,
             chain: None,
             failure: None,
         }
@@ -525,6 +557,27 @@ impl BatchBuilder {
         self.groups.push(self.open_parts, offset_after);
         self.open_parts = 0;
         self.open_bytes = self.bytes.len();
+        self.placed = true;
+    }
+
+    /// Closes the open group of another row of the same event, whose offset differs in the counts alone. `false` where that
+    /// is not known to be so: then [`Self::close_group`] has to.
+    #[inline]
+    pub(crate) fn close_next_group(&mut self, restart: &RestartPoint) -> bool {
+        let closed = self.placed
+            && self.open_parts > 0
+            && self.failure.is_none()
+            && self.groups.push_counts(self.open_parts, restart);
+        if closed {
+            self.open_parts = 0;
+            self.open_bytes = self.bytes.len();
+        }
+        closed
+    }
+
+    /// Another event: its offsets may differ from those before in more than counts.
+    pub(crate) const fn stream_moves(&mut self) {
+        self.placed = false;
     }
 
     /// Closes the open group of records that another builder will append.
@@ -556,14 +609,11 @@ impl BatchBuilder {
         self.open_parts = 0;
         self.open_bytes = 0;
         let groups = std::mem::take(&mut self.groups).len();
-        let mut entries = std::mem::take(&mut self.entries);
+        let Buffer { bytes, entries } = self.buffers.take();
+        let bytes = std::mem::replace(&mut self.bytes, bytes);
+        let mut entries = std::mem::replace(&mut self.entries, entries);
         entries.retain(|entry| entry.group() < groups);
-        HeldRecords {
-            bytes: std::mem::replace(&mut self.bytes, self.buffers.take()),
-            entries,
-            shared: std::mem::take(&mut self.shared),
-            groups,
-        }
+        HeldRecords { bytes, entries, shared: std::mem::take(&mut self.shared), groups }
     }
 
     /// Appends groups of one record each that were taken out; `offset_after` is the offset after any of them. They
@@ -573,11 +623,12 @@ impl BatchBuilder {
             for group in 0..held.groups() {
                 self.paste(&held, group, offset_after);
             }
-            self.buffers.give_back(held.bytes);
+            self.buffers.give_back(held.bytes, held.entries);
             return;
         }
-        self.buffers.give_back(std::mem::replace(&mut self.bytes, held.bytes));
-        self.entries = held.entries;
+        let bytes = std::mem::replace(&mut self.bytes, held.bytes);
+        let entries = std::mem::replace(&mut self.entries, held.entries);
+        self.buffers.give_back(bytes, entries);
         self.shared = held.shared;
         for _ in 0..held.groups {
             self.groups.push(1, offset_after);
@@ -620,9 +671,9 @@ impl BatchBuilder {
         let group_count = self.groups.len();
         let next = Groups { points: Vec::new(), groups: Vec::with_capacity(group_count) };
         let groups = Arc::new(std::mem::replace(&mut self.groups, next));
-        let bytes = std::mem::replace(&mut self.bytes, self.buffers.take());
-        let entry_count = self.entries.len();
-        let entries = std::mem::replace(&mut self.entries, Vec::with_capacity(entry_count));
+        let Buffer { bytes, entries } = self.buffers.take();
+        let bytes = std::mem::replace(&mut self.bytes, bytes);
+        let entries = std::mem::replace(&mut self.entries, entries);
         let mut first = GroupNumber(0);
         self.ledger.update(|ledger| first = ledger.push(Arc::clone(&groups)));
         self.open_bytes = 0;

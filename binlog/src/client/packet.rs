@@ -18,11 +18,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
-use tokio_rustls::client::TlsStream;
 
 use super::compression::{Compression, Frames};
 use super::error::{ClientError, Endpoint};
-use super::tls::TlsOptions;
+use super::tls::{TlsOptions, TlsTransport};
 use crate::event::{EventHeader, RawEvent, SpillWriter, SpilledEvent};
 use crate::wire::DecodeError;
 
@@ -47,7 +46,7 @@ pub(super) enum Transport {
     /// Plain TCP.
     Tcp(TcpStream),
     /// TLS over TCP.
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsTransport>),
     /// In tests, what takes the place of a connection.
     #[cfg(any(test, feature = "testkit"))]
     Pipe(Box<dyn Pipe>),

@@ -7,6 +7,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -24,6 +25,12 @@ use tokio_rustls::rustls::{
 };
 
 use super::error::{ClientError, Endpoint};
+
+/// Encrypted bytes that are read at once: TLS itself asks for 4 KiB at a time, each a call of the system.
+const ENCRYPTED: usize = 64 << 10;
+
+/// A TLS connection.
+pub(super) type TlsTransport = TlsStream<BufReader<TcpStream>>;
 
 /// Whether a connection is encrypted, and what is checked of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -161,7 +168,7 @@ impl TlsOptions {
         &self,
         stream: TcpStream,
         endpoint: &Endpoint,
-    ) -> Result<TlsStream<TcpStream>, ClientError> {
+    ) -> Result<TlsTransport, ClientError> {
         let name = match ServerName::try_from(endpoint.host.clone()) {
             Ok(name) => name,
             // The name counts for `verify_identity` only.
@@ -172,7 +179,7 @@ impl TlsOptions {
         };
         let connector = TlsConnector::from(Arc::new(self.config()?));
         connector
-            .connect(name, stream)
+            .connect(name, BufReader::with_capacity(ENCRYPTED, stream))
             .await
             .map_err(|error| ClientError::tls_told_apart(endpoint, error.into()))
     }

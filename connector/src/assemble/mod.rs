@@ -207,6 +207,7 @@ impl Assembler {
     /// Takes the next event. `now_ns` is the time of processing, nanoseconds since the epoch. A compressed
     /// transaction's inner events come here one by one before the payload event itself.
     pub(crate) fn handle(&mut self, event: &Event<'_>, now_ns: i64) -> Result<Step, Error> {
+        self.batch.stream_moves();
         if event.header.server_id != 0 && !event.header.is_artificial() {
             self.server_id = event.header.server_id;
         }
@@ -225,6 +226,7 @@ impl Assembler {
         if is_of_now && !self.gtid_time && event.header.timestamp != 0 {
             self.event_us = i64::from(event.header.timestamp) * 1_000_000;
         }
+        self.batch.stream_moves();
         Ok(step)
     }
 
@@ -623,7 +625,10 @@ impl Assembler {
             return;
         }
         let groups = self.batch.group_count();
-        self.at_place(None, BatchBuilder::close_group);
+        let is_plain = !self.xa.is_open() && !self.xa.is_replaying();
+        if !is_plain || !self.batch.close_next_group(self.tracker.restart_point()) {
+            self.at_place(None, BatchBuilder::close_group);
+        }
         if self.xa.is_open() && self.batch.group_count() > groups {
             self.xa.group_done(self.tracker.rows_done());
         }

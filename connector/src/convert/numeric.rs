@@ -73,7 +73,10 @@ pub(crate) fn write_unscaled_json(
     out: &mut Vec<u8>,
 ) -> Result<(), ConvertFailure> {
     match small(value, scale) {
-        Some(small) => token::write_base64(minimal(&small.to_be_bytes()), out),
+        Some(small) => match i64::try_from(small) {
+            Ok(small) => token::write_base64_number(small, out),
+            Err(_) => token::write_base64(minimal(&small.to_be_bytes()), out),
+        },
         None if stored_scale(value) == Some(scale) => {
             // The bytes are printed where their base64 goes, and taken from there.
             let start = out.len();
@@ -436,6 +439,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn short_numbers_are_written_as_their_bytes(number in any::<i64>(), shift in 0..64_u32) {
+            let number = number >> shift;
+            let (mut short, mut bytes) = (Vec::new(), Vec::new());
+            token::write_base64_number(number, &mut short);
+            token::write_base64(&minimal_bytes(number.into()), &mut bytes);
+            prop_assert_eq!(short, bytes);
+        }
+
         #[test]
         fn digits_and_128_bits_agree(number in any::<i128>()) {
             let digits = Digits::parse(number.to_string().as_bytes()).unwrap();

@@ -132,13 +132,94 @@ pub fn write_bool(value: bool, out: &mut Vec<u8>) {
 }
 
 /// Appends a signed number.
+#[inline]
 pub fn write_i64(value: i64, out: &mut Vec<u8>) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    if value < 0 {
+        out.push(b'-');
+    }
+    write_u64(value.unsigned_abs(), out);
 }
 
 /// Appends an unsigned number.
+///
+/// The digits are written where they stay, into room for the longest number: nothing is copied, and no length is only
+/// known at run time, which would be a call.
 pub fn write_u64(value: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    const MOST: usize = 20;
+    let start = out.len();
+    out.extend_from_slice(&[b'0'; MOST]);
+    let count = digits(value);
+    if let Some(room) = out.get_mut(start..start + count) {
+        let mut rest = value;
+        let (room, eights) = room.as_rchunks_mut::<8>();
+        for eight in eights.iter_mut().rev() {
+            // The four pairs do not wait for one another.
+            let low = low_u32(rest % 100_000_000);
+            rest /= 100_000_000;
+            let (a, b) = (low / 10_000, low % 10_000);
+            let pairs = [a / 100, a % 100, b / 100, b % 100].map(pair);
+            eight.copy_from_slice(pairs.as_flattened());
+        }
+        let mut rest = low_u32(rest);
+        let (room, twos) = room.as_rchunks_mut::<2>();
+        for two in twos.iter_mut().rev() {
+            *two = pair(rest % 100);
+            rest /= 100;
+        }
+        if let [first] = room {
+            *first = pair(rest)[1];
+        }
+    }
+    out.truncate(start + count);
+}
+
+/// How many digits a number has.
+#[inline]
+fn digits(value: u64) -> usize {
+    const POWERS: [u64; 20] = powers();
+    // Zero has one digit, as one has.
+    let value = value | 1;
+    // log10(2) is 1233 / 4096: the number of digits, or one less.
+    let least = ((64 - value.leading_zeros() as usize) * 1233) >> 12;
+    least + usize::from(POWERS.get(least).is_some_and(|power| value >= *power))
+}
+
+/// The powers of ten from 10⁰ on that 64 bits hold.
+const fn powers() -> [u64; 20] {
+    let mut powers = [1; 20];
+    let mut power = 1_u64;
+    let mut left: &mut [u64] = &mut powers;
+    while let [first, rest @ ..] = left {
+        *first = power;
+        power = power.saturating_mul(10);
+        left = rest;
+    }
+    powers
+}
+
+#[inline]
+fn pair(number: u32) -> [u8; 2] {
+    PAIRS.get(number as usize).copied().unwrap_or(*b"00")
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "below 10⁸")]
+const fn low_u32(number: u64) -> u32 {
+    number as u32
+}
+
+/// Two digits each: `00` to `99`.
+const PAIRS: [[u8; 2]; 100] = pairs();
+
+const fn pairs() -> [[u8; 2]; 100] {
+    let mut pairs = [*b"00"; 100];
+    let mut pair: u8 = 0;
+    let mut left: &mut [[u8; 2]] = &mut pairs;
+    while let [first, rest @ ..] = left {
+        *first = [b'0' + pair / 10, b'0' + pair % 10];
+        pair += 1;
+        left = rest;
+    }
+    pairs
 }
 
 /// Appends a number, or `null`.
@@ -170,6 +251,34 @@ pub fn write_f64(value: f64, out: &mut Vec<u8>) {
 /// Appends bytes as a string of standard base64 with padding.
 pub fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
     write_encoded(&STANDARD, bytes, out);
+}
+
+/// Appends a number's two's complement, big-endian in as few bytes as hold it, as a string of standard base64 with padding.
+///
+/// Every DECIMAL is written so. Its characters are taken from one register, which takes a quarter of the time of an
+/// encoder for any number of bytes.
+pub(crate) fn write_base64_number(value: i64, out: &mut Vec<u8>) {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    /// Two quotes and the characters of eight bytes.
+    const MOST: usize = 14;
+    let bits = 64 - (value ^ (value >> 63)).leading_zeros() as usize + 1;
+    let bytes = bits.div_ceil(8);
+    let mut rest = value.cast_unsigned() << (64 - 8 * bytes);
+    let mut room = [b'='; MOST];
+    if let Some(first) = room.first_mut() {
+        *first = b'"';
+    }
+    for character in room.iter_mut().skip(1).take((8 * bytes).div_ceil(6)) {
+        *character = ALPHABET.get((rest >> 58) as usize).copied().unwrap_or_default();
+        rest <<= 6;
+    }
+    let end = 1 + bytes.div_ceil(3) * 4;
+    if let Some(last) = room.get_mut(end) {
+        *last = b'"';
+    }
+    let start = out.len();
+    out.extend_from_slice(&room);
+    out.truncate(start + end + 1);
 }
 
 /// Appends bytes as a string of base64 in the URL-safe alphabet with padding.
@@ -394,6 +503,18 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_written_without_leading_zeros() {
+        let tens = (0..20).map(|power| 10_u64.pow(power));
+        let numbers = tens.flat_map(|ten| [ten - 1, ten, ten + 1, ten.saturating_mul(9)]);
+        for number in numbers.chain([u64::MAX]) {
+            assert_eq!(printed(|out| write_u64(number, out)), number.to_string());
+        }
+        for number in [i64::MIN, -10, -1, 0, 7, i64::MAX] {
+            assert_eq!(printed(|out| write_i64(number, out)), number.to_string());
+        }
+    }
+
+    #[test]
     fn bytes_are_base64_or_hex() {
         let bytes = [0xde, 0xad, 0xbe, 0xef];
         assert_eq!(printed(|out| write_base64(&bytes, out)), "\"3q2+7w==\"");
@@ -407,6 +528,12 @@ mod tests {
         fn any_string_reads_back(text in ".{0,40}|[\\x00-\\x7f]{0,40}") {
             let json = printed(|out| write_string(&text, out));
             prop_assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+        }
+
+        #[test]
+        fn any_number_is_written_as_the_library_does(number in any::<i64>(), shift in 0..64_u32) {
+            let number = number >> shift;
+            prop_assert_eq!(printed(|out| write_i64(number, out)), number.to_string());
         }
 
         #[test]

@@ -175,8 +175,15 @@ impl Source {
                 continue;
             }
             assembler.limit_batches(wanted.batch_limit());
-            let bytes = if dump.has_buffered() {
-                dump.next_event().await
+            let at_hand = if dump.has_buffered() {
+                Some(dump.next_event().await)
+            } else {
+                // Batches go out half full only when nothing has come meanwhile. Now and then tokio lets a socket that
+                // is always ready say so, too: the other tasks, and what is below, get their turn.
+                dump.event_at_hand().await
+            };
+            let bytes = if let Some(bytes) = at_hand {
+                bytes
             } else {
                 signals.reached(assembler.offset(), last_event, self.now_ns());
                 signals.counters.events(std::mem::take(&mut events));

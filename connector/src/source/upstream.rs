@@ -52,6 +52,17 @@ impl Dump {
         }
     }
 
+    /// The next event, if it has come; may say no to one that has. Cancel-safe as [`Self::next_event`] is.
+    pub(super) async fn event_at_hand(
+        &mut self,
+    ) -> Option<Result<Option<RawEvent<'_>>, BinlogError>> {
+        tokio::select! {
+            biased;
+            event = self.next_event() => Some(event),
+            () = std::future::ready(()) => None,
+        }
+    }
+
     /// See [`DumpStream::has_buffered`].
     pub(super) fn has_buffered(&mut self) -> bool {
         match self {
