@@ -78,7 +78,7 @@
 //! | 15 | `FORMAT_DESCRIPTION` | [`FormatDescription`](EventData::FormatDescription); decides about checksums, forgets the table maps |
 //! | 16 | `XID` | [`Xid`](EventData::Xid) |
 //! | 19 | `TABLE_MAP` | [`TableMap`](EventData::TableMap), kept with its decoding plan |
-//! | 20 to 22 | `PRE_GA_*_ROWS` | [`Error::Unsupported`]: only development versions of MySQL 5.1 wrote them |
+//! | 20 to 22 | `PRE_GA_*_ROWS` | [`Error::Unsupported`]: only development versions of MySQL 5.1 wrote them, with the null bits of the server's own record, of which the log does not say how many there are (`pack_row_old` in `sql/rpl_record_old.cc` of MySQL 5.5) |
 //! | 23 to 25, 30 to 32 | `WRITE_ROWS`, `UPDATE_ROWS`, `DELETE_ROWS`, both versions | [`Rows`](EventData::Rows) with the table map |
 //! | 26 | `INCIDENT` | [`Incident`](EventData::Incident) |
 //! | 27, 41 | `HEARTBEAT`, `HEARTBEAT_V2` | [`Heartbeat`](EventData::Heartbeat) |
@@ -95,7 +95,7 @@
 //! | 164 | MariaDB `START_ENCRYPTION` | [`Error::Unsupported`] in a file; [`Ignored`](EventData::Ignored) from a connection, which gets the events decrypted |
 //! | 165 | MariaDB `QUERY_COMPRESSED` | decompressed, [`Query`](EventData::Query) |
 //! | 166 to 171 | MariaDB compressed rows, both versions | decompressed, [`Rows`](EventData::Rows) |
-//! | 172 | MariaDB `PARTIAL_ROW_DATA` | [`Error::Unsupported`]: a rows event in fragments |
+//! | 172 | MariaDB `PARTIAL_ROW_DATA` | [`RowsFragment`](EventData::RowsFragment); the last of a rows event's fragments comes as the [`Rows`](EventData::Rows) of all |
 
 #[cfg(feature = "client")]
 pub mod client;

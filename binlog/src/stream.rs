@@ -12,6 +12,7 @@
 //! (they tell how far the sender is), and those inside transactions of MariaDB 11.4 and later
 //! (`binlog_legacy_event_pos=OFF`), where the position moves on by the event's size.
 
+mod fragments;
 mod table_maps;
 
 use crate::error::{Error, EventContext};
@@ -24,6 +25,7 @@ use crate::event::{
     TransactionPayload, XaPrepare, of_format_description, parse_xid, split_checksum,
 };
 use crate::wire::DecodeError;
+use fragments::Fragments;
 use table_maps::TableMaps;
 
 /// Settings of an [`EventStream`].
@@ -34,7 +36,8 @@ pub struct StreamOptions {
     /// For a connection: the algorithm that it asked for (`@master_binlog_checksum`), which the first event, an
     /// artificial rotate before any format description, already has. `None` for a file, the default.
     pub checksum: Option<ChecksumAlgorithm>,
-    /// Most bytes that an event of MariaDB may have when decompressed. Default: 1 GiB, the most a server writes.
+    /// Most bytes that an event of MariaDB may have when decompressed, or joined from fragments. Default: 1 GiB, the most a
+    /// server writes in one piece.
     pub max_event_size: u64,
     /// Most table maps that are kept. The one that was not used for longest goes first. A statement needs all its
     /// tables at once. Default: 4096.
@@ -67,6 +70,7 @@ pub struct EventStream {
     format: Option<FormatDescription>,
     tables: TableMaps,
     inflate: Inflate,
+    fragments: Fragments,
 }
 
 impl EventStream {
@@ -82,6 +86,7 @@ impl EventStream {
             format: None,
             tables,
             inflate: Inflate::new(),
+            fragments: Fragments::default(),
         }
     }
 
@@ -129,7 +134,8 @@ impl EventStream {
             Ok(header) => header,
             Err(error) => return Err(self.fail(None, self.position, error.into())),
         };
-        let viewed = self.locate(&header).map_err(Failure::from).and_then(|span| {
+        let viewed = self.fragments.other(&header).and_then(|()| {
+            let span = self.locate(&header)?;
             let payload = self.check_spilled(&header, event)?;
             Ok((span, EventData::TransactionPayload(payload)))
         });
@@ -181,7 +187,10 @@ impl EventStream {
         };
         let forbidden = matches!(
             header.event_type,
-            EventType::FormatDescription | EventType::Rotate | EventType::TransactionPayload
+            EventType::FormatDescription
+                | EventType::Rotate
+                | EventType::TransactionPayload
+                | EventType::MariaDbPartialRowData
         );
         let body = match checked_size(&header, event) {
             Ok(()) if forbidden => Err(Failure::Unsupported("this event in a transaction")),
@@ -314,17 +323,58 @@ impl EventStream {
         span: Span,
         body: &'s [u8],
     ) -> Result<Event<'s>, Error> {
-        if let Err(failure) = self.learn(&header, body) {
+        if header.event_type == EventType::MariaDbPartialRowData {
+            return self.decode_fragment(header, span, body);
+        }
+        let learned = self.fragments.other(&header).and_then(|()| self.learn(&header, body));
+        if let Err(failure) = learned {
             return Err(self.fail_body(&header, span, failure));
         }
-        let this: &'s Self = self;
-        match this.view(&header, span, body) {
+        self.finish(header, span, body)
+    }
+
+    fn finish<'s>(
+        &'s self,
+        header: EventHeader,
+        span: Span,
+        body: &'s [u8],
+    ) -> Result<Event<'s>, Error> {
+        match self.view(&header, span, body) {
             Ok(data) => {
                 let Span { position, end } = span;
-                Ok(Event { header, file: &this.file, position, end, data })
+                Ok(Event { header, file: &self.file, position, end, data })
             }
-            Err(failure) => Err(this.fail_body(&header, span, failure)),
+            Err(failure) => Err(self.fail_body(&header, span, failure)),
         }
+    }
+
+    /// Decodes a fragment of a rows event; the last one as the rows event.
+    fn decode_fragment<'s>(
+        &'s mut self,
+        header: EventHeader,
+        span: Span,
+        body: &'s [u8],
+    ) -> Result<Event<'s>, Error> {
+        let whole = match self.fragments.take(body, span, self.options.max_event_size) {
+            Ok((_, Some(whole))) => whole,
+            Ok((fragment, None)) => {
+                let Span { position, end } = span;
+                let data = EventData::RowsFragment(fragment);
+                return Ok(Event { header, file: &self.file, position, end, data });
+            }
+            Err(failure) => return Err(self.fail_body(&header, span, failure)),
+        };
+        let header = EventHeader { event_type: whole.kind, ..header };
+        let span = Span { position: whole.position, end: span.end };
+        if is_compressed(whole.kind) {
+            let width = self.table_id_width(whole.kind);
+            let limit = self.options.max_event_size;
+            let expanded = self.inflate.expand(whole.kind, self.fragments.body(), width, limit);
+            if let Err(failure) = expanded {
+                return Err(self.fail_body(&header, span, failure));
+            }
+        }
+        self.finish(header, span, self.fragments.body())
     }
 
     /// Takes what later events, or the view of this one, depend on.
@@ -452,9 +502,8 @@ impl EventStream {
             T::PreGaWriteRows | T::PreGaUpdateRows | T::PreGaDeleteRows => {
                 return Err(Failure::Unsupported("a rows event of MySQL 5.1 before its release"));
             }
-            T::MariaDbPartialRowData => {
-                return Err(Failure::Unsupported("a rows event in fragments"));
-            }
+            // Joined before.
+            T::MariaDbPartialRowData => return Err(Failure::UnknownEvent),
             T::Unknown | T::Other(_) if header.is_ignorable() => EventData::Ignored,
             T::Unknown | T::Other(_) => return Err(Failure::UnknownEvent),
         })

@@ -49,6 +49,16 @@ pub enum DecodeError {
         /// What it must be.
         expected: u64,
     },
+    /// Fragments of something are missing: something else came after one that was not the last.
+    #[error("{what} in fragments ends after fragment {number} of {count}")]
+    Interrupted {
+        /// What is in fragments.
+        what: &'static str,
+        /// Number of the last fragment that came, from 1.
+        number: u32,
+        /// How many there are.
+        count: u32,
+    },
     /// A column has a type that this version does not know.
     #[error("column {column} has the unknown type {code}")]
     ColumnType {

@@ -39,7 +39,7 @@ pub(crate) use xid::parse_xid;
 use crate::error::{Error, EventContext};
 use crate::row::RowError;
 use crate::wire::DecodeError;
-use mariadb::{MariaDbGtidEvent, MariaDbGtidList};
+use mariadb::{MariaDbGtidEvent, MariaDbGtidList, RowsFragment};
 use rows::RowsEvent;
 use table_map::TableMap;
 
@@ -146,6 +146,9 @@ pub enum EventData<'a> {
     MariaDbGtidList(MariaDbGtidList<'a>),
     /// MariaDB: name of the oldest file that crash recovery needs.
     MariaDbBinlogCheckpoint(&'a [u8]),
+    /// MariaDB: a part of a rows event. The last part comes as the [`Rows`](Self::Rows) of all of them: its header is that of
+    /// the last fragment with the type of the rows event, and its place begins where the first fragment does.
+    RowsFragment(RowsFragment<'a>),
     /// Nothing that concerns a reader: known and without meaning here, or unknown and marked as ignorable.
     Ignored,
 }

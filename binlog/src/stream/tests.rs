@@ -13,7 +13,7 @@ use crate::gtid::{Gtid, MAX_NUMBER, MariaDbGtid, Tag, Uuid};
 use crate::row::Row;
 use crate::testkit::{LogBuilder, LogOptions, TestColumn, TestServer, TestValue};
 
-const FILE: &str = "mysql-bin.000001";
+pub(super) const FILE: &str = "mysql-bin.000001";
 const UUID: &str = "3e11fa47-71ca-11e1-9e33-c80aa9429562";
 
 #[test]
@@ -467,7 +467,6 @@ fn what_is_not_supported_says_so() {
     let table = [
         (EventType::StartV3, "MySQL 3.23 to 4.1"),
         (EventType::MariaDbStartEncryption, "an encrypted file"),
-        (EventType::MariaDbPartialRowData, "fragments"),
         (EventType::PreGaUpdateRows, "before its release"),
     ];
     for (kind, text) in table {
@@ -640,11 +639,11 @@ fn transaction(log: LogBuilder) -> LogBuilder {
     changes(log.gtid(gtid()).begin().rows_query("INSERT INTO orders …")).xid(99)
 }
 
-fn columns(log: LogBuilder) -> LogBuilder {
+pub(super) fn columns(log: LogBuilder) -> LogBuilder {
     log.table_map(7, "shop", "orders", &[TestColumn::int(), TestColumn::varchar(300).nullable()])
 }
 
-fn changes(log: LogBuilder) -> LogBuilder {
+pub(super) fn changes(log: LogBuilder) -> LogBuilder {
     let first: [TestValue; 2] = [1.into(), "a".into()];
     let changed: [TestValue; 2] = [1.into(), "b".into()];
     let second: [TestValue; 2] = [2.into(), TestValue::Null];
@@ -654,7 +653,7 @@ fn changes(log: LogBuilder) -> LogBuilder {
 }
 
 /// Puts a compressed block in the place of what follows `at`.
-fn deflate(body: &[u8], at: usize) -> Vec<u8> {
+pub(super) fn deflate(body: &[u8], at: usize) -> Vec<u8> {
     let (prefix, field) = body.split_at(at);
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(field).unwrap();
@@ -664,12 +663,12 @@ fn deflate(body: &[u8], at: usize) -> Vec<u8> {
 
 /// What came out for one event.
 #[derive(Debug, PartialEq)]
-struct Seen {
-    text: String,
-    span: Span,
+pub(super) struct Seen {
+    pub(super) text: String,
+    pub(super) span: Span,
 }
 
-fn decode_file(bytes: &[u8]) -> Result<Vec<Seen>, Error> {
+pub(super) fn decode_file(bytes: &[u8]) -> Result<Vec<Seen>, Error> {
     decode_with(bytes, PayloadReader::default())
 }
 
@@ -691,7 +690,7 @@ fn decode_with(bytes: &[u8], mut payloads: PayloadReader) -> Result<Vec<Seen>, E
     Ok(seen)
 }
 
-fn see(event: &Event<'_>) -> Seen {
+pub(super) fn see(event: &Event<'_>) -> Seen {
     let text = match event.data {
         EventData::FormatDescription(format) => {
             format!("{} {:?}", format.server_version, format.checksum)
@@ -720,6 +719,7 @@ fn see(event: &Event<'_>) -> Seen {
         EventData::MariaDbGtid(event) => format!("mariadb {}", event.gtid),
         EventData::MariaDbGtidList(list) => format!("list {}", list.entries().len()),
         EventData::MariaDbBinlogCheckpoint(file) => format!("checkpoint {}", text(file)),
+        EventData::RowsFragment(part) => format!("part {} of {}", part.number, part.count),
         EventData::Ignored => "ignored".into(),
     };
     Seen { text, span: event.span() }

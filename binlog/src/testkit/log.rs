@@ -427,6 +427,64 @@ impl LogBuilder {
         self.event(EventType::TransactionPayload, 0, &body)
     }
 
+    /// MariaDB 12.3 and later, `PARTIAL_ROW_DATA`: each rows event that `build` adds, in fragments. `sizes` are the bytes of the
+    /// rows event, its header included, in the first fragment, the second and so on; the last has what is left. An event that
+    /// the first fragment has room for is written as it is.
+    ///
+    /// # Panics
+    ///
+    /// When a size is 0.
+    pub fn in_fragments(mut self, sizes: &[usize], build: impl FnOnce(Self) -> Self) -> Self {
+        let options = LogOptions { checksum: ChecksumAlgorithm::None, ..self.options.clone() };
+        let mut inner = Self::bare(&self.file, options);
+        inner.tables.clone_from(&self.tables);
+        inner.statement_goes_on = self.statement_goes_on;
+        inner = build(inner);
+        self.tables.clone_from(&inner.tables);
+        self.statement_goes_on = inner.statement_goes_on;
+        self.options.timestamp = inner.options.timestamp;
+        for event in inner.events() {
+            let header = EventHeader::parse(event).expect("the event was made here");
+            self = if header.event_type.is_rows() {
+                self.fragments(&header, event, sizes)
+            } else {
+                let body = event.get(EventHeader::SIZE..).unwrap_or_default();
+                self.event(header.event_type, header.flags, body)
+            };
+        }
+        self
+    }
+
+    fn fragments(mut self, header: &EventHeader, event: &[u8], sizes: &[usize]) -> Self {
+        let mut pieces = Vec::new();
+        let mut rest = event;
+        for size in sizes {
+            assert!(*size > 0, "a fragment has content");
+            let Some((piece, left)) = rest.split_at_checked(*size) else { break };
+            if left.is_empty() {
+                break;
+            }
+            pieces.push(piece);
+            rest = left;
+        }
+        pieces.push(rest);
+        if pieces.len() == 1 {
+            let body = event.get(EventHeader::SIZE..).unwrap_or_default();
+            return self.event(header.event_type, header.flags, body);
+        }
+        let count = u32::try_from(pieces.len()).expect("an event has less than 4 GiB");
+        for (number, piece) in (1..=count).zip(pieces) {
+            let mut body = [count.to_le_bytes(), number.to_le_bytes()].concat();
+            body.push(u8::from(number == 1));
+            if number == 1 {
+                body.extend((event.len() as u64).to_le_bytes());
+            }
+            body.extend(piece);
+            self = self.event(EventType::MariaDbPartialRowData, 0, &body);
+        }
+        self
+    }
+
     /// `ROTATE`, the end of the file: the log goes on in `file` at 4.
     pub fn rotate(self, file: &str) -> Self {
         let mut body = 4_u64.to_le_bytes().to_vec();

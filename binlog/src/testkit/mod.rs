@@ -26,7 +26,7 @@
 //! assert_eq!(tables, ["orders"]);
 //! ```
 //!
-//! What it writes follows MySQL 8.4, or MariaDB 11.8 on request. Misuse, such as rows for a table that has no table map,
+//! What it writes follows MySQL 8.4, or MariaDB 11.8 on request; rows events in fragments are of MariaDB 12.3. Misuse, such as rows for a table that has no table map,
 //! panics: a test that made a mistake should not go on.
 
 mod log;

@@ -329,6 +329,30 @@ fn mariadb_transactions_have_their_gtids() {
 }
 
 #[test]
+fn rows_in_fragments_are_printed_once_they_are_whole() {
+    let options = LogOptions { server: TestServer::MariaDb, ..LogOptions::default() };
+    let rows = |log: LogBuilder| {
+        log.table_map(7, "d", "t", &[TestColumn::int()])
+            .write_rows(7, &[&[TestValue::Int(1)], &[TestValue::Int(2)]])
+    };
+    let log = LogBuilder::with_options("mysql-bin.000001", options)
+        .mariadb_gtid("0-5-8".parse().unwrap(), 0)
+        .in_fragments(&[25, 5], rows)
+        .xid(1);
+    let lines = json(log.clone(), sql("CREATE TABLE d.t (a INT)"));
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(images(&lines[1]), r#"null,"after":{"a":2}}"#);
+    let (text, error) = print(log.clone(), Definitions::Log, Options::new(Format::Text));
+    assert!(error.is_none(), "{error:?}");
+    for line in ["PARTIAL_ROW_DATA  fragment 2 of 3\n", "WRITE_ROWS_V1  table id 7", "###   @1=2\n"]
+    {
+        assert!(text.contains(line), "{text}");
+    }
+    let (text, _) = print(log, Definitions::Log, Options::new(Format::Count));
+    assert!(text.contains(" transactions=1 rows=2 "), "{text}");
+}
+
+#[test]
 fn a_torn_file_is_an_error_after_everything_before_it() {
     let whole = log().into_bytes();
     let torn = whole[..whole.len() - 40].to_vec();

@@ -75,6 +75,9 @@ pub(super) fn event(event: &Event<'_>, statement: Option<&Statement<'_>>, out: &
         EventData::MariaDbBinlogCheckpoint(file) => {
             put(out, format_args!("  {}", String::from_utf8_lossy(file)));
         }
+        EventData::RowsFragment(part) => {
+            put(out, format_args!("  fragment {} of {}", part.number, part.count));
+        }
         EventData::Stop
         | EventData::PreviousGtids(_)
         | EventData::XaPrepare(_)

@@ -27,6 +27,15 @@ enum Change {
     Delete(Vec<i64>),
 }
 
+/// How a transaction is written.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    Plain,
+    Compressed,
+    /// Its rows events in fragments, the first of so many bytes.
+    Fragments(usize),
+}
+
 /// What a prepared transaction comes to, and after how many more units.
 #[derive(Debug, Clone, Copy)]
 enum Outcome {
@@ -37,7 +46,7 @@ enum Outcome {
 
 #[derive(Debug, Clone)]
 enum Unit {
-    Transaction { changes: Vec<Change>, compressed: bool },
+    Transaction { changes: Vec<Change>, form: Form },
     Xa { changes: Vec<Change>, outcome: Outcome },
     AddColumn,
     Rotate,
@@ -67,9 +76,13 @@ fn unit() -> impl Strategy<Value = Unit> {
         (0_usize..3).prop_map(Outcome::Rollback),
         Just(Outcome::OnePhase),
     ];
+    let form = prop_oneof![
+        2 => Just(Form::Plain),
+        2 => Just(Form::Compressed),
+        1 => (1_usize..60).prop_map(Form::Fragments),
+    ];
     prop_oneof![
-        5 => (changes(), any::<bool>())
-            .prop_map(|(changes, compressed)| Unit::Transaction { changes, compressed }),
+        5 => (changes(), form).prop_map(|(changes, form)| Unit::Transaction { changes, form }),
         3 => (changes(), outcome).prop_map(|(changes, outcome)| Unit::Xa { changes, outcome }),
         2 => Just(Unit::AddColumn),
         1 => Just(Unit::Rotate),
@@ -179,11 +192,15 @@ impl Story {
 
     fn unit(&mut self, unit: &Unit) {
         match unit {
-            Unit::Transaction { changes, compressed } => {
+            Unit::Transaction { changes, form } => {
                 let added = self.added;
                 let number = self.gtid();
                 let body = |log: LogBuilder| rows(log.begin(), changes, added).xid(number);
-                self.server.write(|log| if *compressed { log.compressed(body) } else { body(log) });
+                self.server.write(|log| match *form {
+                    Form::Plain => body(log),
+                    Form::Compressed => log.compressed(body),
+                    Form::Fragments(size) => log.in_fragments(&[size, 9], body),
+                });
                 self.expected.push(records(changes));
             }
             Unit::Xa { changes, outcome } => {

@@ -306,6 +306,43 @@ fn a_host_s_own_offset_takes_the_place_of_the_stored_one() {
 }
 
 #[test]
+fn rows_in_fragments_go_on_where_an_engine_stopped() {
+    runtime().block_on(async {
+        let options = LogOptions { server: TestServer::MariaDb, ..LogOptions::default() };
+        let rows = |log: LogBuilder, keys: [i64; 2]| {
+            let [first, second] = keys.map(|key| [TestValue::Int(key)]);
+            log.table_map(1, "shop", "t", &[TestColumn::int()]).write_rows(1, &[&first, &second])
+        };
+        let log = LogBuilder::with_options(FILE, options)
+            .mariadb_gtid("0-1-1".parse().unwrap(), 1)
+            .query("shop", "CREATE TABLE t (id INT PRIMARY KEY)")
+            .mariadb_gtid("0-1-2".parse().unwrap(), 0)
+            .in_fragments(&[25, 3], |log| rows(rows(log, [1, 2]), [3, 4]))
+            .xid(1)
+            .mariadb_gtid("0-1-3".parse().unwrap(), 0)
+            .in_fragments(&[19], |log| rows(log, [5, 6]))
+            .xid(2);
+        let server = ScriptedServer::new(log);
+        server.complete();
+        let class = "io.debezium.connector.mariadb.MariaDbConnector";
+        for done in 0..=6 {
+            let stores = TestStores::new();
+            let config = config(&[("connector.class", class), ("max.batch.size", "1")]).unwrap();
+            let mut engine = server.engine(config.clone(), &stores).unwrap().start().await.unwrap();
+            // The definition, and so many rows.
+            for _ in 0..=done {
+                engine.next_batch().await.unwrap().unwrap().acknowledge();
+            }
+            engine.control().flush().await.unwrap();
+            engine.abandon().await;
+            let mut engine = server.engine(config, &stores).unwrap().start().await.unwrap();
+            assert_eq!(drain(&mut engine).await.unwrap(), keys(done + 1..7), "{done} rows done");
+            engine.close().await.unwrap();
+        }
+    });
+}
+
+#[test]
 fn a_mariadb_log_is_read_by_its_gtids() {
     runtime().block_on(async {
         let options = LogOptions { server: TestServer::MariaDb, ..LogOptions::default() };

@@ -1,9 +1,11 @@
 //! Events that only MariaDB writes.
 
 mod compressed;
+mod fragment;
 mod gtid;
 
 pub(crate) use compressed::Inflate;
+pub use fragment::RowsFragment;
 pub use gtid::{AlterPhase, MariaDbGtidEvent, MariaDbGtidList};
 
 use crate::wire::{Cursor, DecodeError};
