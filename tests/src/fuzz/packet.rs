@@ -29,10 +29,12 @@ const BY_GTID: u8 = 4;
 const FAR: u8 = 8;
 const ZLIB: u8 = 16;
 const ZSTD: u8 = 32;
+const PACKED: u8 = 64;
 
 /// The first byte holds flags, the second says how many bytes a read gives, 0 for all there are. What follows is sent by
 /// the server: bare bytes, or payloads with a length of two bytes before each, which are framed as the client expects them. With
-/// compression each piece of one is the body of a frame that is not compressed; bare bytes may hold compressed ones.
+/// compression each piece of one is the body of a frame, which is not compressed, or packed: compressed to stored blocks. Bare
+/// bytes may hold any frames.
 ///
 /// # Panics
 ///
@@ -58,6 +60,7 @@ fn converse(data: &[u8]) -> usize {
         read: 0,
         sequence: 0,
         compression,
+        is_packed: flags & PACKED != 0,
         is_compressed: false,
         chunk: if *chunk == 0 { usize::MAX } else { usize::from(*chunk) },
         sent: Arc::clone(&sent),
@@ -211,6 +214,39 @@ fn frame(payloads: &[Vec<u8>]) -> Vec<(Vec<u8>, bool)> {
     pieces
 }
 
+/// A body as a compressor writes it that makes nothing shorter: a zlib stream of stored blocks, a Zstandard frame of raw ones.
+fn pack(body: &[u8], compression: Compression) -> Vec<u8> {
+    let most = if compression == Compression::Zlib { 0xffff } else { 1 << 17 };
+    let last = body.len().div_ceil(most).max(1) - 1;
+    let mut packed = Vec::with_capacity(body.len() + 32);
+    if compression == Compression::Zlib {
+        packed.extend([0x78, 0x01]);
+    } else {
+        // One segment, with its size in four bytes.
+        packed.extend([0x28, 0xb5, 0x2f, 0xfd, 0xa0]);
+        packed.extend(body.len().to_le_bytes().iter().take(4));
+    }
+    for (index, block) in body.chunks(most).enumerate() {
+        let is_last = u8::from(index == last);
+        let [low, high, ..] = block.len().to_le_bytes();
+        if compression == Compression::Zlib {
+            packed.extend([is_last, low, high, !low, !high]);
+        } else {
+            let header = block.len() << 3 | usize::from(is_last);
+            packed.extend(header.to_le_bytes().iter().take(3));
+        }
+        packed.extend_from_slice(block);
+    }
+    if compression == Compression::Zlib {
+        let (a, b) = body.iter().fold((1_u32, 0_u32), |(a, b), byte| {
+            let a = (a + u32::from(*byte)) % 65521;
+            (a, (a + b) % 65521)
+        });
+        packed.extend((b << 16 | a).to_be_bytes());
+    }
+    packed
+}
+
 /// The other end of the connection. It never waits.
 struct Server {
     pieces: Vec<(Vec<u8>, bool)>,
@@ -223,6 +259,8 @@ struct Server {
     /// Number of the next packet or frame.
     sequence: u8,
     compression: Compression,
+    /// Whether the bodies of frames are compressed.
+    is_packed: bool,
     /// Whether the login is over, and frames are sent.
     is_compressed: bool,
     chunk: usize,
@@ -245,8 +283,13 @@ impl AsyncRead for Server {
         let (bytes, is_last) = match server.pieces.get_mut(server.next) {
             Some((piece, is_last)) => {
                 if server.read == 0 && server.is_compressed {
+                    let [x, y, z, ..] =
+                        if server.is_packed { piece.len() } else { 0 }.to_le_bytes();
+                    if server.is_packed {
+                        *piece = pack(piece, server.compression);
+                    }
                     let [a, b, c, ..] = piece.len().to_le_bytes();
-                    piece.splice(..0, [a, b, c, 0, 0, 0, 0]);
+                    piece.splice(..0, [a, b, c, 0, x, y, z]);
                 }
                 if server.read == 0
                     && let Some(number) = piece.get_mut(3)
@@ -326,6 +369,11 @@ mod tests {
             ("mysql-zlib", 3),
             ("mysql-bare-zlib", 3),
             ("rows-zstd", 5),
+            ("mysql-packed-zlib", 3),
+            ("mysql-packed-zstd", 3),
+            ("rows-packed-zlib", 5),
+            ("rows-packed-zstd", 5),
+            ("rows-bare-zstd", 5),
             ("mariadb", 3),
             ("mariadb-gtid", 3),
             ("ed25519", 3),
