@@ -7,6 +7,10 @@ use super::Checked;
 /// The bound on waiting bytes where `max.queue.size.in.bytes` is 0.
 const DEFAULT_QUEUE_BYTES: u64 = 32 << 20;
 
+/// Bytes of a batch to which the next record is not added: the batches that are filled, wait and are consumed stay in the
+/// cache of a processor, which makes records of any size cheaper.
+const BATCH_BYTES: u64 = 512 << 10;
+
 /// Memory, batches and waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueConfig {
@@ -30,7 +34,9 @@ impl QueueConfig {
     pub(crate) fn is_full(&self, records: usize, bytes: usize) -> bool {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let batches = u64::try_from(self.batches() + 2).unwrap_or(u64::MAX);
-        records >= self.max_batch || bytes.saturating_mul(batches) >= self.max_bytes
+        records >= self.max_batch
+            || bytes >= BATCH_BYTES
+            || bytes.saturating_mul(batches) >= self.max_bytes
     }
 }
 

@@ -21,16 +21,23 @@ const MAX_VALUE_BYTES: usize = 1 << 30;
 #[derive(Debug, Clone)]
 pub struct ColumnConverter {
     index: usize,
+    plan: Plan,
+    /// What NULL is printed as.
+    null_json: Vec<u8>,
+    /// Apart, so that the columns of a wide table stay close together.
+    details: Box<Details>,
+}
+
+/// What the printing of a value does not need.
+#[derive(Debug, Clone)]
+struct Details {
     name: String,
     column_type: ColumnType,
     optional: bool,
-    plan: Plan,
     /// The column's default, converted.
     default: Option<Rendered>,
     /// What NULL is in a record.
     null: Datum<'static>,
-    /// What NULL is printed as.
-    null_json: Vec<u8>,
     schema: FieldSchema,
 }
 
@@ -87,17 +94,15 @@ impl ColumnConverter {
             settings.rule.as_ref(),
             default.as_ref().map(|default| default.json.clone()),
         );
-        Self {
-            index,
+        let details = Details {
             name: column.name.clone(),
             column_type: column.column_type(),
             optional: column.optional,
-            plan,
             default,
             null,
-            null_json,
             schema,
-        }
+        };
+        Self { index, plan, null_json, details: Box::new(details) }
     }
 
     /// Index of the column in its table, zero-based.
@@ -109,25 +114,25 @@ impl ColumnConverter {
     /// Name of the column.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        &self.details.name
     }
 
     /// Whether the column has NULLs.
     #[must_use]
     pub fn optional(&self) -> bool {
-        self.optional
+        self.details.optional
     }
 
     /// The Connect schema of the column's values.
     #[must_use]
     pub fn schema(&self) -> &FieldSchema {
-        &self.schema
+        &self.details.schema
     }
 
     /// The column's default, converted.
     #[must_use]
     pub fn default(&self) -> Option<&Datum<'static>> {
-        self.default.as_ref().map(|default| &default.datum)
+        self.details.default.as_ref().map(|default| &default.datum)
     }
 
     /// Converts a value. NULL, and a zero date, is [`Datum::Null`] in a column that has NULLs, else the default, else
@@ -144,9 +149,9 @@ impl ColumnConverter {
         if let Value::Compressed(compressed) = value {
             let plain = self.decompressed(*compressed)?;
             let datum = self.datum(&Value::Bytes(&plain), origin)?;
-            return Ok(datum.map_or_else(|| self.null.clone(), Datum::into_owned));
+            return Ok(datum.map_or_else(|| self.details.null.clone(), Datum::into_owned));
         }
-        Ok(self.datum(value, origin)?.unwrap_or_else(|| self.null.clone()))
+        Ok(self.datum(value, origin)?.unwrap_or_else(|| self.details.null.clone()))
     }
 
     /// Converts a value; none for NULL and what counts as NULL.
@@ -232,16 +237,22 @@ impl ColumnConverter {
 
     /// What stands for a value that did not convert: the default, else null if the column has NULLs.
     pub(super) fn unset_json(&self) -> Option<&[u8]> {
-        if self.optional {
+        if self.details.optional {
             Some(&self.null_json)
         } else {
-            self.default.as_ref().map(|default| default.json.as_slice())
+            self.details.default.as_ref().map(|default| default.json.as_slice())
         }
     }
 
     #[cold]
     fn error(&self, failure: ConvertFailure) -> ConvertError {
-        ConvertError::new(self.index, &self.name, self.column_type, self.plan.becomes(), failure)
+        ConvertError::new(
+            self.index,
+            &self.details.name,
+            self.details.column_type,
+            self.plan.becomes(),
+            failure,
+        )
     }
 }
 

@@ -299,11 +299,7 @@ impl<'a> Logical<'a> {
                 }
                 out.push(b'"');
             }
-            Self::JsonBinary(document, style) => {
-                let start = out.len();
-                json::write_text(document, style, out)?;
-                token::quote_from(start, out);
-            }
+            Self::JsonBinary(document, style) => json::write_quoted(document, style, out)?,
             Self::JsonText(bytes) => Charset::UTF8.write_json(bytes, out),
             Self::IsoDate(_)
             | Self::IsoTime(_)

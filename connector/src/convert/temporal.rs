@@ -5,6 +5,7 @@ use holdfast_binlog::value::{Date, DateTime, Timestamp};
 use super::datum::Logical;
 use super::error::ConvertFailure;
 use super::options::TimePrecisionMode;
+use crate::format::json::two_digits;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 const MICROS_PER_DAY: i64 = SECONDS_PER_DAY * 1_000_000;
@@ -62,13 +63,10 @@ impl Day {
 
     /// Appends `2024-02-29`.
     pub(crate) fn write(self, out: &mut Vec<u8>) {
-        let year = self.year.clamp(0, 9999);
-        push_two(year / 100, out);
-        push_two(year % 100, out);
-        out.push(b'-');
-        push_two(i64::from(self.month), out);
-        out.push(b'-');
-        push_two(i64::from(self.day), out);
+        let year = u32::try_from(self.year.clamp(0, 9999)).unwrap_or_default();
+        let ([a, b], [c, d]) = (two_digits(year / 100), two_digits(year % 100));
+        let ([e, f], [g, h]) = (two_digits(self.month.into()), two_digits(self.day.into()));
+        out.extend_from_slice(&[a, b, c, d, b'-', e, f, b'-', g, h]);
     }
 }
 
@@ -291,13 +289,13 @@ pub(crate) fn write_iso_time(micros: i64, out: &mut Vec<u8>) {
 
 /// Appends `12:34:56` and a fraction: of this many digits, or of as many as needed.
 fn write_clock(micros: i64, digits: Option<u8>, out: &mut Vec<u8>) {
-    let seconds = micros / 1_000_000;
-    push_two(seconds / 3600, out);
-    out.push(b':');
-    push_two(seconds / 60 % 60, out);
-    out.push(b':');
-    push_two(seconds % 60, out);
-    let fraction = micros % 1_000_000;
+    let micros = u64::try_from(micros).unwrap_or_default();
+    let seconds = u32::try_from(micros / 1_000_000).unwrap_or_default();
+    let [a, b] = two_digits(seconds / 3600);
+    let [c, d] = two_digits(seconds / 60 % 60);
+    let [e, f] = two_digits(seconds % 60);
+    out.extend_from_slice(&[a, b, b':', c, d, b':', e, f]);
+    let fraction = u32::try_from(micros % 1_000_000).unwrap_or_default();
     let digits = digits.unwrap_or_else(|| {
         let mut digits = 6;
         let mut rest = fraction;
@@ -309,17 +307,12 @@ fn write_clock(micros: i64, digits: Option<u8>, out: &mut Vec<u8>) {
     });
     if digits > 0 {
         let start = out.len();
-        out.push(b'.');
-        push_two(fraction / 10_000, out);
-        push_two(fraction / 100 % 100, out);
-        push_two(fraction % 100, out);
+        let [a, b] = two_digits(fraction / 10_000);
+        let [c, d] = two_digits(fraction / 100 % 100);
+        let [e, f] = two_digits(fraction % 100);
+        out.extend_from_slice(&[b'.', a, b, c, d, e, f]);
         out.truncate(start + 1 + usize::from(digits.min(6)));
     }
-}
-
-fn push_two(number: i64, out: &mut Vec<u8>) {
-    let digit = |number: i64| b'0' + u8::try_from(number % 10).unwrap_or_default();
-    out.extend_from_slice(&[digit(number / 10), digit(number)]);
 }
 
 /// Year, month and day as written, and the microseconds of the day.

@@ -35,29 +35,6 @@ pub fn write_escaped(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Makes a JSON string of the text that `out` holds from `start` to its end, in place. The bytes there must be UTF-8.
-///
-/// For text that only exists by being printed: it needs no buffer of its own.
-pub(crate) fn quote_from(start: usize, out: &mut Vec<u8>) {
-    let end = out.len();
-    let mut from = start;
-    out.push(b'"');
-    while from < end {
-        let clean = out.get(from..end).map_or(0, clean_prefix);
-        out.extend_from_within(from..from + clean);
-        from += clean;
-        if from < end {
-            let byte = out.get(from).copied().unwrap_or_default();
-            write_escape(byte, out);
-            from += 1;
-        }
-    }
-    out.push(b'"');
-    let written = out.len() - end;
-    out.copy_within(end.., start);
-    out.truncate(start + written);
-}
-
 /// Appends bytes as a JSON string if they are plain ASCII that needs no escape; else appends nothing and gives `false`.
 #[inline]
 pub(crate) fn write_plain(bytes: &[u8], out: &mut Vec<u8>) -> bool {
@@ -157,17 +134,17 @@ pub fn write_u64(value: u64, out: &mut Vec<u8>) {
             let low = low_u32(rest % 100_000_000);
             rest /= 100_000_000;
             let (a, b) = (low / 10_000, low % 10_000);
-            let pairs = [a / 100, a % 100, b / 100, b % 100].map(pair);
+            let pairs = [a / 100, a % 100, b / 100, b % 100].map(two_digits);
             eight.copy_from_slice(pairs.as_flattened());
         }
         let mut rest = low_u32(rest);
         let (room, twos) = room.as_rchunks_mut::<2>();
         for two in twos.iter_mut().rev() {
-            *two = pair(rest % 100);
+            *two = two_digits(rest % 100);
             rest /= 100;
         }
         if let [first] = room {
-            *first = pair(rest)[1];
+            *first = two_digits(rest)[1];
         }
     }
     out.truncate(start + count);
@@ -197,8 +174,9 @@ const fn powers() -> [u64; 20] {
     powers
 }
 
+/// A number below 100 in two digits.
 #[inline]
-fn pair(number: u32) -> [u8; 2] {
+pub(crate) fn two_digits(number: u32) -> [u8; 2] {
     PAIRS.get(number as usize).copied().unwrap_or(*b"00")
 }
 
@@ -435,10 +413,6 @@ mod tests {
             ("eight by\"tes and more", r#""eight by\"tes and more""#),
         ] {
             assert_eq!(printed(|out| write_string(text, out)), json);
-            let mut out = b"x".to_vec();
-            out.extend_from_slice(text.as_bytes());
-            quote_from(1, &mut out);
-            assert_eq!(String::from_utf8(out).unwrap(), format!("x{json}"));
         }
     }
 

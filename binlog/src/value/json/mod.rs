@@ -7,6 +7,8 @@ mod print;
 
 pub use diff::JsonDiffs;
 
+use print::Printer;
+
 use crate::wire::DecodeError;
 
 /// A JSON document in the server's binary form. Empty bytes stand for the JSON `null` that the server stores so.
@@ -39,15 +41,34 @@ impl JsonBinary<'_> {
     ///
     /// Any [`JsonError`] when the bytes are no document.
     pub fn write_text(&self, style: JsonStyle, out: &mut Vec<u8>) -> Result<(), JsonError> {
-        if self.0.is_empty() {
-            out.extend_from_slice(b"null");
-            return Ok(());
-        }
+        self.print(Printer::new(style, self.0.len(), out))
+    }
+
+    /// Appends the document's text as a string of JSON: in quotes, with its own quotes and backslashes escaped. In one pass,
+    /// which is cheaper than to escape the text. On an error `out` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::write_text`].
+    pub fn write_quoted(&self, style: JsonStyle, out: &mut Vec<u8>) -> Result<(), JsonError> {
         let start = out.len();
-        let result = layout::root(self.0)
-            .and_then(|root| print::Printer::new(style, self.0.len(), out).value(root));
+        out.push(b'"');
+        let result = self.print(Printer::new(style, self.0.len(), out).quoted());
+        match result {
+            Ok(()) => out.push(b'"'),
+            Err(_) => out.truncate(start),
+        }
+        result
+    }
+
+    fn print(&self, mut printer: Printer<'_>) -> Result<(), JsonError> {
+        if self.0.is_empty() {
+            return printer.value(layout::Json::Null);
+        }
+        let start = printer.written();
+        let result = layout::root(self.0).and_then(|root| printer.value(root));
         if result.is_err() {
-            out.truncate(start);
+            printer.take_back(start);
         }
         result
     }

@@ -18,12 +18,30 @@ pub(super) struct Printer<'o> {
     /// Bytes that are not accounted for yet.
     budget: usize,
     depth: u32,
+    /// What stands for a quote: with a backslash inside a string of JSON.
+    quote: &'static [u8],
     out: &'o mut Vec<u8>,
 }
 
 impl<'o> Printer<'o> {
     pub(super) const fn new(style: JsonStyle, budget: usize, out: &'o mut Vec<u8>) -> Self {
-        Self { style, budget, depth: 0, out }
+        Self { style, budget, depth: 0, quote: b"\"", out }
+    }
+
+    /// Prints what is to stand inside a string of JSON.
+    pub(super) const fn quoted(mut self) -> Self {
+        self.quote = b"\\\"";
+        self
+    }
+
+    /// How far the text goes.
+    pub(super) const fn written(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Takes back what was printed since it went so far.
+    pub(super) fn take_back(&mut self, written: usize) {
+        self.out.truncate(written);
     }
 
     #[inline]
@@ -46,7 +64,9 @@ impl<'o> Printer<'o> {
             }
             Json::Opaque { kind, bytes } => {
                 self.spend(bytes.len())?;
+                let start = self.written();
                 self.opaque(kind, bytes)?;
+                self.quote_from(start);
             }
             Json::Container(container) => self.container(container)?,
         }
@@ -123,13 +143,48 @@ impl<'o> Printer<'o> {
     fn string(&mut self, text: &[u8]) -> Result<(), DecodeError> {
         // Nearly all strings and keys are of these bytes.
         if is_plain(text) {
-            self.out.reserve(text.len() + 2);
-            self.out.push(b'"');
+            self.out.reserve(text.len() + 2 * self.quote.len());
+            self.quote();
             self.out.extend_from_slice(text);
-            self.out.push(b'"');
+            self.quote();
             return Ok(());
         }
-        self.escaped(text)
+        let start = self.written();
+        self.escaped(text)?;
+        self.quote_from(start);
+        Ok(())
+    }
+
+    #[inline]
+    fn quote(&mut self) {
+        match self.quote {
+            [quote] => self.out.push(*quote),
+            quote => self.out.extend_from_slice(quote),
+        }
+    }
+
+    /// Escapes what was printed with plain quotes, where it stands inside a string.
+    fn quote_from(&mut self, start: usize) {
+        let is_special = |byte: &u8| matches!(byte, b'"' | b'\\');
+        if self.quote.len() == 1 {
+            return;
+        }
+        let end = self.out.len();
+        let printed = self.out.get(start..).unwrap_or_default();
+        let added = printed.iter().filter(|byte| is_special(byte)).count();
+        self.out.resize(end + added, 0);
+        // From the last byte on, so that none is overwritten before it was moved.
+        let (mut from, mut to) = (end, end + added);
+        while from < to {
+            from -= 1;
+            let byte = self.out.get(from).copied().unwrap_or_default();
+            for written in [Some(byte), is_special(&byte).then_some(b'\\')].into_iter().flatten() {
+                to -= 1;
+                if let Some(place) = self.out.get_mut(to) {
+                    *place = written;
+                }
+            }
+        }
     }
 
     #[inline(never)]

@@ -10,7 +10,17 @@ fn texts(document: &[u8]) -> Result<[String; 2], JsonError> {
         if result.is_err() {
             assert_eq!(out, b"kept");
         }
-        result.map(|()| String::from_utf8(out.split_off(4)).unwrap())
+        let text = result.map(|()| String::from_utf8(out.split_off(4)).unwrap());
+        // As a string of JSON it is the same text.
+        let result = JsonBinary(document).write_quoted(style, &mut out);
+        let quoted = String::from_utf8(out.split_off(4)).unwrap();
+        assert_eq!(result, text.as_ref().map(|_| ()).map_err(|error| *error));
+        let escaped = |text: &String| text.replace('\\', "\\\\").replace('"', "\\\"");
+        assert_eq!(
+            quoted,
+            text.as_ref().map(|text| format!("\"{}\"", escaped(text))).unwrap_or_default()
+        );
+        text
     };
     Ok([text(JsonStyle::Server)?, text(JsonStyle::Debezium)?])
 }
