@@ -2,7 +2,7 @@
 //! mysql_async, which only looks at the headers.
 //!
 //! ```text
-//! cargo run --release -p holdfast-benches --bin network -- [--rounds N] [--rows N] [--without-peers] [narrow|wide]...
+//! cargo run --release -p holdfast-benches --bin network -- [--rounds N] [--rows N] [--without-peers] [--compression] [narrow|wide]...
 //! ```
 //!
 //! | line | what is done with each event |
@@ -11,6 +11,9 @@
 //! | `values` | received, checked, decoded, every value looked at |
 //! | `final values` | besides, brought to the form that records take |
 //! | `mysql_async` | received by that crate, its header looked at; no checksum is compared |
+//!
+//! With `--compression` the first line is read over compressed connections too, and one reading each shows what is sent, by the
+//! server's `Bytes_sent`, and the CPU time of the server.
 //!
 //! Every round runs each of them once, in a process of its own with one thread, which reads the whole log to its end until
 //! half a second is over, connecting anew for every pass. Wall time has the server in it, which sends from the page cache
@@ -24,7 +27,7 @@ use holdfast_benches::corpus::Facts;
 use holdfast_benches::decode::{Count, Events, Finish, Touch, rows_into};
 use holdfast_benches::pass::Pass;
 use holdfast_benches::workload::{NARROW, narrow_statements, wide_statements, wide_table};
-use holdfast_binlog::client::{BinlogClient, ClientOptions, DumpStart, Password};
+use holdfast_binlog::client::{BinlogClient, ClientOptions, Compression, DumpStart, Password};
 use holdfast_binlog::event::{ChecksumAlgorithm, EventHeader, EventType};
 use holdfast_binlog::row::RowSink;
 use holdfast_binlog::stream::StreamOptions;
@@ -35,7 +38,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 fn main() -> ExitCode {
     let arguments = std::env::args().skip(1).collect::<Vec<_>>();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["--own", work, port, user] => own(work, port, user),
+        ["--own", work, compression, port, user] => own(work, compression, port, user),
         words => compare(words),
     };
     match result {
@@ -48,11 +51,19 @@ fn main() -> ExitCode {
 }
 
 /// The measured process of our own client.
-fn own(work: &str, port: &str, user: &str) -> Result<()> {
+fn own(work: &str, compression: &str, port: &str, user: &str) -> Result<()> {
     let mut options = ClientOptions::new("127.0.0.1", port.parse()?, user, 79_101);
     options.password = Password::default();
     options.stop_at_end = true;
+    options.compression = match compression {
+        "zlib" => Compression::Zlib,
+        "zstd" => Compression::Zstd,
+        _ => Compression::Off,
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if work == "once" {
+        return runtime.block_on(checksums(&options)).map(drop);
+    }
     let pass = Pass::measure(|| {
         runtime.block_on(async {
             match work {
@@ -115,7 +126,8 @@ struct Reader {
 
 #[expect(clippy::cast_precision_loss, reason = "printed with few digits")]
 fn compare(words: &[&str]) -> Result<()> {
-    let (mut rounds, mut rows, mut with_peers, mut cases) = (5_usize, 1_000_000_u64, true, vec![]);
+    let (mut rounds, mut rows, mut cases) = (5_usize, 1_000_000_u64, vec![]);
+    let (mut with_peers, mut with_compression) = (true, false);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut number = || words.next().ok_or("a number is missing");
@@ -123,6 +135,7 @@ fn compare(words: &[&str]) -> Result<()> {
             "--rounds" => rounds = number()?.parse()?,
             "--rows" => rows = number()?.parse()?,
             "--without-peers" => with_peers = false,
+            "--compression" => with_compression = true,
             case => cases.push(case),
         }
     }
@@ -145,11 +158,11 @@ fn compare(words: &[&str]) -> Result<()> {
             ))?;
         }
         let expected: u64 = statements.iter().map(|(_, rows)| rows).sum();
-        let mut readers = readers(&server, with_peers)?;
+        let mut readers = readers(&server, with_peers, with_compression)?;
         for round in 0..rounds {
             eprintln!("{case}: round {} of {rounds}", round + 1);
             for reader in &mut readers {
-                reader.run(expected)?;
+                reader.measure(expected)?;
             }
         }
         println!("\n{case}: {expected} rows, {rounds} rounds, medians\n");
@@ -175,37 +188,87 @@ fn compare(words: &[&str]) -> Result<()> {
                 ratio(|pass| pass.cpu_seconds)
             );
         }
+        if with_compression {
+            println!("\n| connection | MB sent | server CPU s |\n| --- | --- | --- |");
+            for compression in ["none", "zlib", "zstd"] {
+                let (bytes, cpu) = cost(&server, compression)?;
+                println!("| {compression} | {:.1} | {cpu:.2} |", bytes as f64 / 1e6);
+            }
+        }
     }
     Ok(())
 }
 
-/// All readers of a server's log; the first is the one that is compared.
-fn readers(server: &Server, with_peers: bool) -> Result<Vec<Reader>> {
+/// What the server sends for one reading of its log, bytes, and the CPU seconds that it takes for it.
+fn cost(server: &Server, compression: &str) -> Result<(u64, f64)> {
+    let sent = || -> Result<u64> {
+        let status = server.query("SHOW GLOBAL STATUS LIKE 'Bytes_sent'")?;
+        Ok(status.first().and_then(|row| row.last()).ok_or("no Bytes_sent")?.parse()?)
+    };
+    let pid = std::fs::read_to_string(server.value("SELECT @@pid_file")?)?;
+    let cpu = || -> Result<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))?;
+        let (_, fields) = stat.rsplit_once(')').ok_or("no /proc/…/stat")?;
+        let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<f64>);
+        Ok(ticks.sum::<std::result::Result<f64, _>>()? / 100.0)
+    };
+    let before = (sent()?, cpu()?);
+    own_process(server, "once", compression)?.run()?;
+    let after = (sent()?, cpu()?);
+    Ok((after.0 - before.0, after.1 - before.1))
+}
+
+/// Our own client in a process of its own.
+fn own_process(server: &Server, work: &str, compression: &str) -> Result<Reader> {
     let this = std::env::current_exe()?.display().to_string();
     let port = server.port().to_string();
-    let reader = |name, command: Vec<String>| Reader { name, command, passes: Vec::new() };
-    let own = |name, work: &str| {
-        let command = [&this, "--own", work, &port, server.user()];
-        reader(name, command.map(str::to_owned).into())
-    };
-    let mut readers =
-        vec![own("final values", "final"), own("values", "values"), own("checksums", "checksums")];
+    let command = [&this, "--own", work, compression, &port, server.user()];
+    Ok(Reader { name: "", command: command.map(str::to_owned).into(), passes: Vec::new() })
+}
+
+/// All readers of a server's log; the first is the one that is compared.
+fn readers(server: &Server, with_peers: bool, with_compression: bool) -> Result<Vec<Reader>> {
+    let mut all = vec![
+        ("final values", "final", "none"),
+        ("values", "values", "none"),
+        ("checksums", "checksums", "none"),
+    ];
+    if with_compression {
+        all.extend([
+            ("final values, zlib", "final", "zlib"),
+            ("final values, zstd", "final", "zstd"),
+        ]);
+    }
+    let mut readers = Vec::new();
+    for (name, work, compression) in all {
+        readers.push(Reader { name, ..own_process(server, work, compression)? });
+    }
     if with_peers {
         let program = holdfast_benches::peers::build()?;
+        let port = server.port().to_string();
         let command = [program.as_str(), "mysql_async", &port, server.user()];
-        readers.push(reader("mysql_async", command.map(str::to_owned).into()));
+        let command = command.map(str::to_owned).into();
+        readers.push(Reader { name: "mysql_async", command, passes: Vec::new() });
     }
     Ok(readers)
 }
 
 impl Reader {
-    fn run(&mut self, expected: u64) -> Result<()> {
+    /// What the process prints.
+    fn run(&self) -> Result<String> {
         let (program, arguments) = self.command.split_first().ok_or("no program")?;
         let output = Command::new(Path::new(program)).args(arguments).output()?;
-        let line = String::from_utf8_lossy(&output.stdout);
-        let Some(pass) = Pass::from_line(&line).filter(|_| output.status.success()) else {
+        if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr);
             return Err(format!("{}: {errors}", self.name).into());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn measure(&mut self, expected: u64) -> Result<()> {
+        let line = self.run()?;
+        let Some(pass) = Pass::from_line(&line) else {
+            return Err(format!("{} printed {line}", self.name).into());
         };
         // Who decodes must have found all rows, and everybody all transactions.
         let rows = pass.facts.rows;
