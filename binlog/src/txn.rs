@@ -331,6 +331,11 @@ impl TxnTracker {
         self.point.event_row += 1;
     }
 
+    /// So many rows of rows events that count as [done](Self::event_done) already are done: they were looked at apart.
+    pub const fn rows_apart(&mut self, rows: u64) {
+        self.point.rows += rows;
+    }
+
     /// An event that ends at byte `end` is done. Inside a unit it is counted, between units the restart point moves to
     /// its end; an announced unit keeps the point before its GTID event.
     pub fn event_done(&mut self, end: u64) {

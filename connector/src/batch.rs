@@ -221,7 +221,7 @@ struct Buffers(Arc<Mutex<Vec<Buffer>>>);
 
 impl Buffers {
     /// Buffers that are kept.
-    const MOST: usize = 4;
+    const MOST: usize = 8;
     /// Capacity for text that is kept, bytes; a batch of one huge record does not hold on to its memory.
     const LARGEST: usize = 8 << 20;
     /// Capacity for entries that is kept.
@@ -606,14 +606,49 @@ impl BatchBuilder {
 
     /// Takes all records out, closed groups and the open one, to be pasted or dropped later.
     pub(crate) fn take_all(&mut self) -> HeldRecords {
+        let groups = self.groups.len();
+        self.groups = Groups::default();
+        self.take_records(groups)
+    }
+
+    fn take_records(&mut self, groups: usize) -> HeldRecords {
         self.open_parts = 0;
         self.open_bytes = 0;
-        let groups = std::mem::take(&mut self.groups).len();
         let Buffer { bytes, entries } = self.buffers.take();
         let bytes = std::mem::replace(&mut self.bytes, bytes);
         let mut entries = std::mem::replace(&mut self.entries, entries);
         entries.retain(|entry| entry.group() < groups);
         HeldRecords { bytes, entries, shared: std::mem::take(&mut self.shared), groups }
+    }
+
+    /// Closes the open group where the counts of its unit alone are known; the rest comes when it is [adopted](Self::adopt).
+    pub(crate) fn close_counted(&mut self, events: u64, event_row: u64, rows: u64) {
+        let parts = std::mem::take(&mut self.open_parts);
+        self.groups.groups.push(GroupEntry { parts, point: 0, events, event_row, rows });
+        self.open_bytes = self.bytes.len();
+    }
+
+    /// Takes out all records of groups that were closed by counts; `None` when there are none.
+    pub(crate) fn take_counted(&mut self) -> Option<CountedRecords> {
+        let groups = std::mem::take(&mut self.groups.groups);
+        let records = self.take_records(groups.len());
+        (!groups.is_empty()).then_some(CountedRecords { records, groups })
+    }
+
+    /// Makes records that were taken out the batch, which must be empty. Their unit is that of `place`, and `rows` of its
+    /// rows come before them.
+    pub(crate) fn adopt(&mut self, counted: CountedRecords, rows: u64, place: OffsetView<'_>) {
+        let CountedRecords { records, groups } = counted;
+        let bytes = std::mem::replace(&mut self.bytes, records.bytes);
+        let entries = std::mem::replace(&mut self.entries, records.entries);
+        self.buffers.give_back(bytes, entries);
+        self.shared = records.shared;
+        self.groups = Groups { points: vec![place.to_point()], groups };
+        for group in &mut self.groups.groups {
+            group.rows += rows;
+        }
+        self.open_parts = 0;
+        self.open_bytes = self.bytes.len();
     }
 
     /// Appends groups of one record each that were taken out; `offset_after` is the offset after any of them. They
@@ -727,6 +762,13 @@ pub(crate) struct HeldRecords {
     entries: Vec<Entry>,
     shared: Shared,
     groups: usize,
+}
+
+/// Records of whole groups, taken out of a builder, with the counts that their offsets have.
+#[derive(Debug)]
+pub(crate) struct CountedRecords {
+    records: HeldRecords,
+    groups: Vec<GroupEntry>,
 }
 
 impl HeldRecords {

@@ -2,7 +2,7 @@
 //! time to the first record, and latency.
 //!
 //! ```text
-//! cargo run --release -p holdfast-benches --bin end_to_end -- [--rounds N] [--rows N] [--without-debezium] [--schemas] [CASE]...
+//! cargo run --release -p holdfast-benches --bin end_to_end -- [--rounds N] [--rows N] [--without-debezium] [--schemas] [--set KEY=VALUE]... [CASE]...
 //! ```
 //!
 //! | case | what is read |
@@ -15,7 +15,7 @@
 //! | `start` | one row, with one table and with a thousand in the schema history |
 //! | `latency` | single-row commits, 100 a second |
 //!
-//! With `--schemas` the records of `narrow` and `wide` carry their schemas.
+//! `--set` gives Holdfast a property more. With `--schemas` the records of `narrow` and `wide` carry their schemas.
 //!
 //! Both engines run in turn, each in a process of its own, from an offset before the rows, with filters, schema history,
 //! queue and offset commits on; the consumer counts. Rates and CPU times are those of the second half of the records, when
@@ -239,6 +239,8 @@ struct Plan {
     engines: Vec<Who>,
     /// Records carry their schema (`throughput` alone).
     schemas: bool,
+    /// Properties of Holdfast (`throughput` alone).
+    properties: Vec<(String, String)>,
 }
 
 fn compare(words: &[&str]) -> Result<()> {
@@ -247,6 +249,7 @@ fn compare(words: &[&str]) -> Result<()> {
         rows: 1_000_000,
         engines: vec![Who::Holdfast, Who::Debezium],
         schemas: false,
+        properties: Vec::new(),
     };
     let mut cases = Vec::new();
     let mut words = words.iter();
@@ -257,6 +260,11 @@ fn compare(words: &[&str]) -> Result<()> {
             "--rows" => plan.rows = number()?.parse()?,
             "--without-debezium" => plan.engines = vec![Who::Holdfast],
             "--schemas" => plan.schemas = true,
+            "--set" => {
+                let (key, value) =
+                    words.next().and_then(|set| set.split_once('=')).ok_or("KEY=VALUE")?;
+                plan.properties.push((key.to_owned(), value.to_owned()));
+            }
             case => cases.push(case),
         }
     }
@@ -289,7 +297,13 @@ fn options() -> Options {
 }
 
 /// An offset at the head of the log, and the schema history up to there.
-fn prepare(server: &Server, who: Who, folder: &Path, table: &str, schemas: bool) -> Result<()> {
+fn prepare(
+    server: &Server,
+    who: Who,
+    folder: &Path,
+    table: &str,
+    plan: Option<&Plan>,
+) -> Result<()> {
     fs::create_dir_all(folder)?;
     let mut properties = Properties::new(server, folder);
     properties.set("snapshot.mode", "no_data");
@@ -297,7 +311,13 @@ fn prepare(server: &Server, who: Who, folder: &Path, table: &str, schemas: bool)
     properties.set("table.include.list", format!("bench.{table}"));
     properties.set("offset.flush.interval.ms", "1000");
     for converter in ["key", "value", "header"] {
+        let schemas = plan.is_some_and(|plan| plan.schemas);
         properties.set(&format!("{converter}.converter.schemas.enable"), schemas.to_string());
+    }
+    for (key, value) in
+        plan.filter(|_| who == Who::Holdfast).iter().flat_map(|plan| &plan.properties)
+    {
+        properties.set(key, value);
     }
     let kind = match who {
         Who::Holdfast => engine::Engine::Holdfast,
@@ -328,7 +348,7 @@ fn throughput(plan: &Plan, name: &str, create: &str, statements: &[(String, u64)
     let mut engines = Vec::new();
     for who in &plan.engines {
         let folder = folder.path().join(format!("{who:?}"));
-        prepare(&server, *who, &folder, name, plan.schemas)?;
+        prepare(&server, *who, &folder, name, Some(plan))?;
         let start = saved(&folder)?;
         engines.push((*who, folder, start, Vec::<Run>::new()));
     }
@@ -389,7 +409,7 @@ fn large(compressed: bool) -> Result<()> {
     let folder = tempfile::tempdir()?;
     server
         .sql("CREATE DATABASE bench; USE bench; CREATE TABLE large (id INT PRIMARY KEY, t TEXT)")?;
-    prepare(&server, Who::Holdfast, folder.path(), "large", false)?;
+    prepare(&server, Who::Holdfast, folder.path(), "large", None)?;
     let text = "CONCAT(LEFT(SHA2(i, 256), 32), REPEAT(LEFT(SHA2(i + 1, 256), 32), 31))";
     server.sql(&format!(
         "USE bench; SET SESSION cte_max_recursion_depth=4294967295; INSERT INTO large {}",
@@ -476,7 +496,7 @@ fn start(plan: &Plan) -> Result<()> {
         let mut firsts = Vec::new();
         for who in &plan.engines {
             let folder = folder.path().join(format!("{who:?}"));
-            prepare(&server, *who, &folder, ".*", false)?;
+            prepare(&server, *who, &folder, ".*", None)?;
             firsts.push((*who, folder.clone(), saved(&folder)?, Vec::new()));
         }
         server.sql("INSERT INTO bench.t0 VALUES (1, 'a', 1, NOW(6), 1), (2, 'b', 2, NOW(6), 2)")?;
@@ -554,7 +574,7 @@ struct Delay {
 /// A run from the head of the log, with rows from the key `first` on.
 fn delay(server: &Server, who: Who, poll: Option<&str>, first: u64) -> Result<Delay> {
     let folder = tempfile::tempdir()?;
-    prepare(server, who, folder.path(), "narrow", false)?;
+    prepare(server, who, folder.path(), "narrow", None)?;
     if let Some(poll) = poll {
         let config = folder.path().join("engine.properties");
         let mut text = fs::read_to_string(&config)?;

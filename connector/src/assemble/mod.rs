@@ -7,6 +7,8 @@
 mod context;
 mod left_out;
 mod origins;
+mod parallel;
+mod render;
 mod rows;
 mod statement;
 mod verify;
@@ -30,12 +32,14 @@ use holdfast_history::{Ahead, TableId, Tables};
 pub(crate) use context::TableContext;
 pub(crate) use left_out::{LeftOut, Why};
 pub(crate) use origins::Origins;
-pub(crate) use rows::{Nothing, write_identity_header, write_key};
+pub(crate) use render::{write_identity_header, write_key};
+pub(crate) use rows::Nothing;
 pub(crate) use statement::{PendingDdl, history_record, schema_change_record};
 pub(crate) use verify::{FirstRows, LogScan, ScannedStatement, Verification};
 pub(crate) use xa::HeldRef;
 
 use context::Resolved;
+use parallel::Parallel;
 use xa::XaState;
 
 use crate::ack::SharedLedger;
@@ -45,7 +49,6 @@ use crate::error::Error;
 use crate::filter::Selection;
 use crate::format::connect_schema::FixedSchemas;
 use crate::format::debezium_json::{self as json, EnvelopeEnd};
-use crate::identity::EventId;
 use crate::offset::{Lineage, OffsetPoint, OffsetView};
 use crate::record::RecordKind;
 use crate::refresh::from_log;
@@ -112,7 +115,7 @@ pub(crate) struct Assembler {
     schema_topic: Arc<str>,
     transaction_topic: Arc<str>,
     heartbeat_topic: Arc<str>,
-    schemas: FixedSchemas,
+    schemas: Arc<FixedSchemas>,
     /// Time of the change at the source, microseconds.
     event_us: i64,
     /// Whether `event_us` came from a GTID event, which then counts for the whole transaction.
@@ -139,6 +142,7 @@ pub(crate) struct Assembler {
     xa: XaState,
     row: Row<'static>,
     envelope_end: EnvelopeEnd,
+    parallel: Parallel,
 }
 
 impl Assembler {
@@ -172,7 +176,7 @@ impl Assembler {
             schema_topic: config.topics.schema_changes().into(),
             transaction_topic: config.topics.transactions().into(),
             heartbeat_topic: config.topics.heartbeats().into(),
-            schemas: FixedSchemas::new(&config),
+            schemas: Arc::new(FixedSchemas::new(&config)),
             event_us: 0,
             gtid_time: false,
             server_id,
@@ -191,6 +195,7 @@ impl Assembler {
             xa: XaState::from_offset(held),
             row: Row::new(),
             envelope_end: EnvelopeEnd::default(),
+            parallel: Parallel::off(),
             config,
             tables,
             guard,
@@ -361,6 +366,7 @@ impl Assembler {
 
     /// A unit opens. `marked`: it has BEGIN and END records, where those are wanted.
     fn begin(&mut self, event: &Event<'_>, thread: Option<u64>, marked: bool) -> Result<(), Error> {
+        self.parallel.unit_opens();
         let was_resuming = self.tracker.is_resuming();
         let opened = self.tracker.begin(event.position);
         if opened == Opened::Mismatch {
@@ -584,11 +590,6 @@ impl Assembler {
         let context = Arc::new(TableContext::new(Arc::clone(table), &self.config)?);
         self.contexts.insert(id.clone(), Arc::clone(&context));
         Ok(Some(context))
-    }
-
-    /// The identity for the headers, where it was asked for.
-    fn identity_of(&self, origin: RecordOrigin<'_>, part: u32) -> Option<EventId> {
-        self.config.identity_header.then(|| origin.identity(&self.lineage_name, part))
     }
 
     /// A sign of life: a group of one part whose offset is the stream's position.

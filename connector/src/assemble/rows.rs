@@ -7,23 +7,18 @@ use holdfast_binlog::Value;
 use holdfast_binlog::event::Event;
 use holdfast_binlog::event::rows::{RowsEvent, RowsKind};
 use holdfast_binlog::event::table_map::TableMap;
-use holdfast_binlog::row::{Row, RowError, RowImage, RowReader, RowSink, Side};
-use holdfast_binlog::txn::TxnTracker;
+use holdfast_binlog::row::{Row, RowError, RowReader, RowSink, Side};
 use holdfast_binlog::value::JsonStyle;
 use holdfast_binlog::wire::DecodeError;
-use holdfast_history::{ShapeMismatch, Table, TableId, cross_check};
+use holdfast_history::{ShapeMismatch, Table, cross_check};
 
 use super::context::{Resolved, TableContext};
+use super::render::{Renderer, RowChange, RowsPlace, convert_error, row_error};
 use super::{Assembler, VERSION, Why};
-use crate::batch::{RecordHead, RecordOrigin, RecordWriter};
 use crate::config::SkippedOperations;
-use crate::convert::{ConvertError, FailureMode, Origin, UniformTypes};
-use crate::error::{ConvertFailed, Error, Mismatch, RowFailure};
-use crate::format::connect_schema::SchemaText;
-use crate::format::debezium_json::{self as json, Op, SourceInfo, TransactionBlock};
-use crate::format::json::write_string;
-use crate::identity::EventId;
-use crate::record::RecordKind;
+use crate::convert::{ConvertError, FailureMode, UniformTypes};
+use crate::error::{Error, Mismatch, RowFailure};
+use crate::format::debezium_json::SourceInfo;
 
 impl Assembler {
     pub(super) fn rows(
@@ -34,6 +29,11 @@ impl Assembler {
         now_ns: i64,
     ) -> Result<(), Error> {
         self.tracker.rows_event();
+        if self.defers_rows(rows, map) {
+            self.defer(event, rows, map, now_ns);
+            return Ok(());
+        }
+        self.parallel.count(rows);
         if self.is_undecodable(event, rows, map)? {
             return Ok(());
         }
@@ -100,6 +100,9 @@ impl Assembler {
         let kind = rows.kind();
         let skipped_operation = is_skipped(self.config.events.skipped, kind);
         self.render_end(event, &context, now_ns);
+        let file = Arc::clone(self.tracker.file());
+        let ordinal = self.tracker.rows_events();
+        let place = RowsPlace { file: &file, position: event.position, ordinal };
         let mut reader = self.reader(event, rows, map)?;
         let mut row = std::mem::take(&mut self.row).recycle();
         let mut index = 0;
@@ -117,7 +120,7 @@ impl Assembler {
                     transaction.skip(&context.id, records);
                 }
             } else if !skipped_operation {
-                let change = RowChange { event, context: &context, kind, row: &row, index };
+                let change = RowChange { place, context: &context, kind, row: &row, index };
                 self.deliver(&change)?;
             }
             index += 1;
@@ -208,7 +211,7 @@ impl Assembler {
     }
 
     /// Renders what all rows of an event share.
-    fn render_end(&mut self, event: &Event<'_>, context: &TableContext, now_ns: i64) {
+    pub(super) fn render_end(&mut self, event: &Event<'_>, context: &TableContext, now_ns: i64) {
         let gtid = self.tracker.current_gtid();
         if gtid != self.gtid_of_text {
             use std::fmt::Write as _;
@@ -238,9 +241,20 @@ impl Assembler {
         self.envelope_end.render(&source, now_ns);
     }
 
+    fn renderer(&mut self) -> Renderer<'_> {
+        Renderer {
+            config: &self.config,
+            schemas: &self.schemas,
+            lineage: &self.lineage_name,
+            end: &self.envelope_end,
+            transaction: self.transaction.as_mut(),
+            batch: &mut self.batch,
+        }
+    }
+
     /// One row to its records, as one group.
     fn deliver(&mut self, change: &RowChange<'_, '_>) -> Result<(), Error> {
-        let RowChange { context, kind, row, .. } = *change;
+        let RowChange { kind, row, .. } = *change;
         if kind == RowsKind::PartialUpdate {
             let style = match self.config.conversion.uniform {
                 UniformTypes::Off => JsonStyle::Debezium,
@@ -260,23 +274,7 @@ impl Assembler {
             }
             return self.deliver(&RowChange { row: &whole, kind: RowsKind::Update, ..*change });
         }
-        let (before, after) = (&row.before, &row.after);
-        let result = match kind {
-            RowsKind::Write => self.record(change, Op::Create, None, Some(after), after, None),
-            RowsKind::Delete => self.delete(change, before, None),
-            RowsKind::Update | RowsKind::PartialUpdate if context.key_changed(kind, row) => {
-                self.delete(change, before, Some(("__debezium.newkey", after))).and_then(|()| {
-                    let oldkey = Some(("__debezium.oldkey", before));
-                    self.record(change, Op::Create, None, Some(after), after, oldkey)
-                })
-            }
-            RowsKind::Update if self.config.events.skip_unchanged && context.unchanged(row) => {
-                Ok(())
-            }
-            RowsKind::Update | RowsKind::PartialUpdate => {
-                self.record(change, Op::Update, Some(before), Some(after), after, None)
-            }
-        };
+        let result = self.renderer().row(change);
         match result {
             Ok(()) => self.close_group(),
             Err(source) => {
@@ -292,13 +290,7 @@ impl Assembler {
         change: &RowChange<'_, '_>,
         source: ConvertError,
     ) -> Result<(), Error> {
-        let error = Error::Convert(Box::new(ConvertFailed {
-            table: (*change.context.id).clone(),
-            file: change.event.file.to_owned(),
-            position: change.event.position,
-            source,
-        }));
-        self.value_failed(error)
+        self.value_failed(convert_error(change, source))
     }
 
     /// A row with a value that can't be written.
@@ -308,76 +300,14 @@ impl Assembler {
         Ok(())
     }
 
-    fn delete(
-        &mut self,
-        change: &RowChange<'_, '_>,
-        before: &RowImage<'_>,
-        header: Option<(&'static str, &RowImage<'_>)>,
-    ) -> Result<(), ConvertError> {
-        self.record(change, Op::Delete, Some(before), None, before, header)?;
-        if !self.config.events.tombstones {
-            return Ok(());
-        }
-        let context = change.context;
-        let origin = change.origin(&self.tracker);
-        let identity = self.identity_of(origin, self.batch.open_parts());
-        let head = RecordHead { kind: RecordKind::Tombstone, topic: &context.topic, origin };
-        let text_header = &self.schemas.text_header;
-        self.batch.record(head, |record| {
-            write_headers(record, context, header, identity.as_ref(), text_header)?;
-            write_key(record, context, |column| before.get_ref(column), Origin::Stream)?;
-            json::write_tombstone(record.out());
-            Ok(())
-        })
-    }
-
-    fn record(
-        &mut self,
-        change: &RowChange<'_, '_>,
-        op: Op,
-        before: Option<&RowImage<'_>>,
-        after: Option<&RowImage<'_>>,
-        key: &RowImage<'_>,
-        header: Option<(&'static str, &RowImage<'_>)>,
-    ) -> Result<(), ConvertError> {
-        let context = change.context;
-        let origin = change.origin(&self.tracker);
-        let identity = self.identity_of(origin, self.batch.open_parts());
-        let head = RecordHead { kind: RecordKind::Data(op), topic: &context.topic, origin };
-        let row = u32::try_from(change.index).unwrap_or(u32::MAX);
-        let block = self.transaction.as_mut().map(|transaction| transaction.next(&context.id));
-        let block = block.as_ref().and_then(|(total_order, data_collection_order)| {
-            self.transaction.as_ref().map(|transaction| TransactionBlock {
-                id: transaction.id(),
-                total_order: *total_order,
-                data_collection_order: *data_collection_order,
-            })
-        });
-        let end = &self.envelope_end;
-        let text_header = &self.schemas.text_header;
-        self.batch.record(head, |record| {
-            write_headers(record, context, header, identity.as_ref(), text_header)?;
-            write_key(record, context, |column| key.get_ref(column), Origin::Stream)?;
-            let out = record.out();
-            context.schemas.value.begin(out);
-            json::begin_before(out);
-            write_image(context, before, out)?;
-            json::begin_after(out);
-            write_image(context, after, out)?;
-            end.write(row, block.as_ref(), op, out);
-            context.schemas.value.end(out);
-            Ok(())
-        })
-    }
-
     fn row_error_of(&self, change: &RowChange<'_, '_>, error: RowError) -> Error {
         let name = error.column.and_then(|column| change.context.table.columns.get(column));
         Error::Row(Box::new(RowFailure {
             table: (*change.context.id).clone(),
             row: usize::try_from(change.index).unwrap_or(usize::MAX),
             column: name.map(|column| column.name.clone()),
-            file: change.event.file.to_owned(),
-            position: change.event.position,
+            file: change.place.file.to_string(),
+            position: change.place.position,
             error: error.error,
         }))
     }
@@ -389,48 +319,7 @@ impl Assembler {
         context: Option<&TableContext>,
         error: RowError,
     ) -> Error {
-        let column = error.column.map(|index| {
-            let name = context
-                .and_then(|context| context.table.columns.get(index))
-                .map(|column| column.name.as_str());
-            match name {
-                Some(name) => name.to_owned(),
-                None => format!("number {}", index + 1),
-            }
-        });
-        Error::Row(Box::new(RowFailure {
-            table: TableId::new(map.database(), map.table()),
-            row: error.row,
-            column,
-            file: event.file.to_owned(),
-            position: event.position,
-            error: error.error,
-        }))
-    }
-}
-
-/// One row of an event on its way to its records.
-#[derive(Debug, Clone, Copy)]
-struct RowChange<'c, 'r> {
-    event: &'c Event<'c>,
-    context: &'c Arc<TableContext>,
-    kind: RowsKind,
-    row: &'c Row<'r>,
-    index: u64,
-}
-
-impl<'c> RowChange<'c, '_> {
-    fn origin<'t>(&self, tracker: &'t TxnTracker) -> RecordOrigin<'t>
-    where
-        'c: 't,
-    {
-        RecordOrigin {
-            table: &self.context.id,
-            file: tracker.file(),
-            pos: self.event.position,
-            ordinal: tracker.rows_events(),
-            row: self.index,
-        }
+        row_error((event.file, event.position), map, context, error)
     }
 }
 
@@ -474,7 +363,7 @@ impl<'a> RowSink<'a> for Nothing {
 }
 
 /// The first column that an image of the event does not carry; one that it must carry goes first.
-fn missing_column(rows: &RowsEvent<'_>, table: &Table) -> Option<Missing> {
+pub(super) fn missing_column(rows: &RowsEvent<'_>, table: &Table) -> Option<Missing> {
     let images = [rows.before_columns(), rows.after_columns()];
     let missing = images
         .into_iter()
@@ -492,100 +381,17 @@ fn missing_column(rows: &RowsEvent<'_>, table: &Table) -> Option<Missing> {
 }
 
 /// A column that an image does not carry.
-enum Missing {
+pub(super) enum Missing {
     /// One that it must carry.
     Column(usize),
     /// MariaDB 11.8 logs no generated columns of deleted rows, and of updated ones neither as they were nor as they became.
     Computed(usize),
 }
 
-const fn is_skipped(skipped: SkippedOperations, kind: RowsKind) -> bool {
+pub(super) const fn is_skipped(skipped: SkippedOperations, kind: RowsKind) -> bool {
     match kind {
         RowsKind::Write => skipped.create,
         RowsKind::Update | RowsKind::PartialUpdate => skipped.update,
         RowsKind::Delete => skipped.delete,
-    }
-}
-
-/// Appends the identity as the only header, and ends the headers.
-pub(crate) fn write_identity_header(
-    record: &mut RecordWriter<'_>,
-    identity: Option<&EventId>,
-    schema: &SchemaText,
-) {
-    if let Some(identity) = identity {
-        let out = record.out();
-        out.push(b'{');
-        write_identity(identity, schema, out);
-        out.push(b'}');
-    }
-    record.end_headers();
-}
-
-/// Appends the identity as a member of the headers.
-fn write_identity(identity: &EventId, schema: &SchemaText, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"\"__holdfast.id\":");
-    schema.begin(out);
-    write_string(&identity.to_string(), out);
-    schema.end(out);
-}
-
-fn write_headers(
-    record: &mut RecordWriter<'_>,
-    context: &TableContext,
-    header: Option<(&'static str, &RowImage<'_>)>,
-    identity: Option<&EventId>,
-    text_header: &SchemaText,
-) -> Result<(), ConvertError> {
-    let Some((name, image)) = header else {
-        write_identity_header(record, identity, text_header);
-        return Ok(());
-    };
-    let out = record.out();
-    out.extend_from_slice(b"{\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":");
-    context.schemas.key_header.begin(out);
-    context.converter.write_header_key(|column| image.get_ref(column), Origin::Stream, out)?;
-    context.schemas.key_header.end(out);
-    if let Some(identity) = identity {
-        out.push(b',');
-        write_identity(identity, text_header, out);
-    }
-    out.push(b'}');
-    record.end_headers();
-    Ok(())
-}
-
-/// Appends the key, `null` where the table has none.
-pub(crate) fn write_key<'a>(
-    record: &mut RecordWriter<'_>,
-    context: &TableContext,
-    image: impl Fn(usize) -> Option<&'a Value<'a>>,
-    origin: Origin,
-) -> Result<(), ConvertError> {
-    let out = record.out();
-    context.schemas.key.begin(out);
-    if !context.converter.write_key(image, origin, out)? {
-        out.extend_from_slice(b"null");
-    }
-    context.schemas.key.end(out);
-    record.end_key();
-    Ok(())
-}
-
-fn write_image(
-    context: &TableContext,
-    image: Option<&RowImage<'_>>,
-    out: &mut Vec<u8>,
-) -> Result<(), ConvertError> {
-    match image {
-        Some(image) => {
-            context.converter.write_row(|column| image.get_ref(column), Origin::Stream, out)
-        }
-        None => {
-            out.extend_from_slice(b"null");
-            Ok(())
-        }
     }
 }

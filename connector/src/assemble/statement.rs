@@ -313,7 +313,7 @@ impl Assembler {
                 } else if self.config.events.schema_changes {
                     let origin = origin(&self.no_table, &self.tracker, position, 0);
                     let topic = &self.schema_topic;
-                    let to = (topic, &self.schemas);
+                    let to = (topic, &*self.schemas);
                     schema_change_record(&mut self.batch, event, source, to, origin, now_ns)?;
                 }
             }

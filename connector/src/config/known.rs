@@ -305,6 +305,7 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Own, "holdfast.ssl.ca", Text, None, Yes, "PEM file of the authorities that may have signed the server's certificate; absent: those of the system. A path is relative to the properties file"),
     key(G::Own, "holdfast.ssl.cert", Text, None, Yes, "PEM file of our certificate for servers that ask for one; with `holdfast.ssl.key`"),
     key(G::Own, "holdfast.ssl.key", Text, None, Yes, "PEM file of its key, without a pass phrase"),
+    key(G::Own, "holdfast.tasks", Int(NonNegative), Some("0"), Yes, "how many tasks turn the rows of a large transaction into records side by side; 1 for none beside the one that reads, 0 for as many as the runtime has threads, at most 4. Records, their order and their offsets are the same"),
     key(G::Own, "holdfast.uniform.types", Bool, Some("false"), Yes, "give a column the same values in a snapshot and while streaming, where Debezium's differ: the types that the server itself names (REAL is DOUBLE, BOOL is TINYINT), whole floats, all fraction digits of TIMESTAMP, the server's layout of JSON"),
 
     // Connection.

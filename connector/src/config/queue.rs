@@ -22,12 +22,25 @@ pub struct QueueConfig {
     pub max_bytes: u64,
     /// `poll.interval.ms`: how long to wait for records.
     pub poll_interval: Duration,
+    /// `holdfast.tasks`: how many tasks render the rows of a large transaction; 0 for as many as there are processors.
+    pub tasks: usize,
 }
 
 impl QueueConfig {
     /// Batches that may wait for the consumer, 1 and more; one more is being filled and one being consumed.
     pub(crate) fn batches(&self) -> usize {
         (self.max_records / self.max_batch.max(1)).clamp(1, 64)
+    }
+
+    /// Tasks that render rows. Unless they are given, one where the runtime has one thread.
+    pub(crate) fn tasks(&self) -> usize {
+        /// More than these would wait for the one that reads.
+        const MOST: usize = 4;
+        match self.tasks {
+            0 => tokio::runtime::Handle::try_current()
+                .map_or(1, |runtime| runtime.metrics().num_workers().clamp(1, MOST)),
+            tasks => tasks,
+        }
     }
 
     /// Whether a batch of so many records and bytes is to be given out. All batches together keep to `max_bytes`.
@@ -50,6 +63,7 @@ impl Checked<'_> {
                 bytes => bytes,
             },
             poll_interval: self.millis("poll.interval.ms"),
+            tasks: self.integer("holdfast.tasks"),
         }
     }
 }

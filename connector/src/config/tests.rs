@@ -119,7 +119,8 @@ fn the_smallest_file_gives_debeziums_defaults() {
             max_batch: 2048,
             max_records: 8192,
             max_bytes: 32 << 20,
-            poll_interval: Duration::from_millis(500)
+            poll_interval: Duration::from_millis(500),
+            tasks: 0,
         }
     );
     assert_eq!((config.max_retries, config.retry_wait), (None, Duration::from_secs(10)));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdfast_binlog::event::EventData;
+use holdfast_binlog::event::{Event, EventData};
 use holdfast_binlog::stream::{EventStream, StreamOptions};
 use holdfast_binlog::txn::TxnTracker;
 use holdfast_history::offset::SourceOffset;
@@ -38,9 +38,13 @@ impl Source {
         loop {
             let before = assembler.offset();
             self.held = false;
-            let result =
+            let mut result =
                 self.connection(&mut facts, &mut offset, &mut assembler, track_gtids, again).await;
             again = true;
+            // Rows that wait come before whatever ended the connection.
+            if let Err(error) = assembler.settle().await {
+                result = Err(error);
+            }
             if let Ok(Ended::Rewind) = result {
                 return Ok(Ended::Rewind);
             }
@@ -116,7 +120,7 @@ impl Source {
             lineage: Some(Arc::clone(&lineage)),
         };
         let held = held_of(&offset)?;
-        let assembler = Assembler::new(AssemblerStart {
+        let mut assembler = Assembler::new(AssemblerStart {
             config: Arc::clone(&self.config),
             tables,
             guard,
@@ -129,6 +133,7 @@ impl Source {
             held,
             track_gtids,
         });
+        assembler.render_with(self.config.queue.tasks());
         let offset = if elsewhere { assembler.offset().to_source_offset() } else { offset };
         Ok((assembler, offset))
     }
@@ -168,6 +173,7 @@ impl Source {
                 return Ok(self.interrupted());
             }
             if wanted.holds() {
+                assembler.settle().await?;
                 if let Some(ended) = self.hold().await {
                     return Ok(ended);
                 }
@@ -185,6 +191,7 @@ impl Source {
             let bytes = if let Some(bytes) = at_hand {
                 bytes
             } else {
+                assembler.settle().await?;
                 signals.reached(assembler.offset(), last_event, self.now_ns());
                 signals.counters.events(std::mem::take(&mut events));
                 if let Some(ended) = self.flush(assembler).await {
@@ -232,6 +239,7 @@ impl Source {
             let event = match log.decode(bytes) {
                 Ok(event) => event,
                 Err(error) => {
+                    assembler.settle().await?;
                     assembler.undecodable(error)?;
                     self.count_left_out(assembler);
                     continue;
@@ -244,6 +252,7 @@ impl Source {
                 last_event = LastEvent::Logged(logged * 1_000_000_000);
             }
             if let EventData::FormatDescription(_) = &event.data {
+                assembler.settle().await?;
                 let file = (event.file, event.header.timestamp);
                 self.check_birth(facts, offset, file, by_position, assembler)?;
             }
@@ -251,8 +260,9 @@ impl Source {
                 let end = event.end;
                 while let Some(inner) = log.inner() {
                     let step = match inner {
-                        Ok(event) => assembler.handle(&event, self.now_ns())?,
+                        Ok(event) => self.take(assembler, &event).await?,
                         Err(error) => {
+                            assembler.settle().await?;
                             assembler.undecodable(error)?;
                             Step::Done
                         }
@@ -261,14 +271,27 @@ impl Source {
                         return Ok(ended);
                     }
                 }
+                assembler.settle().await?;
                 assembler.payload_done(end);
             } else {
-                let step = assembler.handle(&event, self.now_ns())?;
+                let step = self.take(assembler, &event).await?;
                 if let Some(ended) = self.finish_step(step, assembler).await? {
                     return Ok(ended);
                 }
             }
         }
+    }
+
+    /// Handles an event, once the rows before it are done that it can't overtake.
+    async fn take(&self, assembler: &mut Assembler, event: &Event<'_>) -> Result<Step, Error> {
+        if assembler.has_deferred() {
+            if assembler.defers(event) {
+                assembler.keep_up().await?;
+            } else {
+                assembler.settle().await?;
+            }
+        }
+        assembler.handle(event, self.now_ns())
     }
 
     fn streaming(&mut self) {

@@ -39,6 +39,8 @@ mod stores;
 #[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
+mod parallel_tests;
+#[cfg(test)]
 mod tests;
 
 pub use holdfast_binlog::event::XaId;
