@@ -190,7 +190,7 @@ enum Op {
     Int64,
     Float,
     Double,
-    SmallDecimal { precision: u8, scale: u8, len: u8, layout: SmallLayout },
+    SmallDecimal { precision: u8, scale: u8, layout: SmallLayout },
     Decimal { precision: u8, scale: u8, len: u8 },
     Bit { len: u8, last: u8 },
     Year,
@@ -284,7 +284,7 @@ impl Step {
             WireType::NewDecimal { precision, scale } => {
                 let len = packed_len(precision, scale)?;
                 match SmallLayout::new(precision, scale) {
-                    Some(layout) => Op::SmallDecimal { precision, scale, len, layout },
+                    Some(layout) => Op::SmallDecimal { precision, scale, layout },
                     None => Op::Decimal { precision, scale, len },
                 }
             }
@@ -318,7 +318,7 @@ impl Step {
     /// cursor stays in registers.
     #[inline(always)]
     pub(crate) fn read<'a, S: RowSink<'a>>(
-        self,
+        &self,
         cursor: &mut Cursor<'a>,
         side: Side,
         column: usize,
@@ -336,8 +336,8 @@ impl Step {
             Op::Double => {
                 sink.value(side, column, Value::Double(f64::from_le_bytes(cursor.array("double")?)))
             }
-            Op::SmallDecimal { precision, scale, len, layout } => {
-                let bytes = cursor.take(len.into(), "decimal")?;
+            Op::SmallDecimal { precision, scale, layout } => {
+                let bytes = cursor.take(layout.len().into(), "decimal")?;
                 // A whole decimal in a `Result` would go through memory.
                 match layout.unscaled(bytes) {
                     Some(number) => {

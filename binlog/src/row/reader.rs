@@ -94,7 +94,10 @@ pub struct RowReader<'a, 't> {
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    Rows,
+    /// Images that carry all columns: those from the first side to the last.
+    Full(Side, Side),
+    /// Images that may lack columns or have diffs.
+    Sparse,
     /// A row without any column takes no bytes: an INSERT of defaults alone with `binlog_row_image=MINIMAL`. The
     /// event stands for one row: MySQL 9.7 writes it so, and refuses to log a second row like it.
     OneEmptyRow,
@@ -121,16 +124,21 @@ impl<'a, 't> RowReader<'a, 't> {
         let before = event.before_columns().map(Present::new);
         let after = event.after_columns().map(Present::new);
         let rows = Cursor::new(event.rows_bytes());
-        let columns = before.map_or(0, |side| side.count) + after.map_or(0, |side| side.count);
-        let state = match (columns, rows.is_empty()) {
-            (1.., _) => State::Rows,
-            (0, true) => State::OneEmptyRow,
-            (0, false) => {
-                let left = rows.left() as u64;
-                return Err(DecodeError::Trailing { field: "a row without columns", left });
-            }
-        };
         let partial = event.kind() == RowsKind::PartialUpdate;
+        let columns = before.map_or(0, |side| side.count) + after.map_or(0, |side| side.count);
+        let is_full = |side: &Option<Present<'_>>| side.as_ref().is_none_or(Present::is_full);
+        let state = if columns == 0 && rows.is_empty() {
+            State::OneEmptyRow
+        } else if columns == 0 {
+            let left = rows.left() as u64;
+            return Err(DecodeError::Trailing { field: "a row without columns", left });
+        } else if partial || !is_full(&before) || !is_full(&after) {
+            State::Sparse
+        } else {
+            let first = if before.is_some() { Side::Before } else { Side::After };
+            let last = if after.is_some() { Side::After } else { Side::Before };
+            State::Full(first, last)
+        };
         Ok(Self { steps, rows, before, after, partial, row: 0, state })
     }
 
@@ -168,87 +176,153 @@ impl<'a, 't> RowReader<'a, 't> {
     /// As [`Self::read`].
     #[inline]
     pub fn read_into<S: RowSink<'a>>(&mut self, sink: &mut S) -> Result<bool, RowError> {
-        match self.state {
-            State::Rows if self.rows.is_empty() => return Ok(false),
-            State::Rows => {}
-            State::OneEmptyRow if self.row == 0 => {
-                self.row = 1;
-                return Ok(true);
-            }
-            State::OneEmptyRow => return Ok(false),
-            State::Failed(error) => return Err(error),
+        let is_read = if let State::Full(first, last) = self.state {
+            self.full_row(first, last, sink)
+        } else {
+            self.other_row(sink)
+        };
+        if is_read {
+            self.row += 1;
+            return Ok(true);
         }
-        let result = self.images(sink);
-        match result {
-            Ok(()) => {
-                self.row += 1;
-                Ok(true)
+        if let State::Failed(error) = self.state { Err(error) } else { Ok(false) }
+    }
+
+    /// Reads the images from the side `first` to `last`, which carry all columns: for each the null bitmap, then the values.
+    /// False without a row: at the end, and when it fails, by the state.
+    #[inline(never)]
+    fn full_row<S: RowSink<'a>>(&mut self, first: Side, last: Side, sink: &mut S) -> bool {
+        // Copies, so that they stay in registers.
+        let (steps, mut cursor, mut side) = (self.steps, self.rows, first);
+        if cursor.is_empty() {
+            return false;
+        }
+        loop {
+            let Ok(bytes) = cursor.take(steps.len().div_ceil(8), "null bitmap") else {
+                return self.fail();
+            };
+            let mut nulls = Nulls::new(bytes);
+            let mut column = 0;
+            loop {
+                let null = nulls.next().min(steps.len());
+                for step in steps.get(column..null).unwrap_or_default() {
+                    if step.read(&mut cursor, side, column, sink).is_err() {
+                        return self.fail();
+                    }
+                    column += 1;
+                }
+                if null == steps.len() {
+                    break;
+                }
+                sink.value(side, null, Value::Null);
+                column = null + 1;
+            }
+            if side == last {
+                break;
+            }
+            side = last;
+        }
+        self.rows = cursor;
+        true
+    }
+
+    /// Finds out why the next row does not decode, by reading it once more the slow way: where values are read for the
+    /// first time, keeping what an error says would take registers from them.
+    #[cold]
+    #[inline(never)]
+    fn fail(&mut self) -> bool {
+        if self.sparse_row(&mut Discard) {
+            let error = DecodeError::Invalid { field: "row", value: self.row as u64 };
+            self.state =
+                State::Failed(RowError { row: self.row, side: Side::After, column: None, error });
+        }
+        false
+    }
+
+    /// Reads a row of images that may lack columns. False as with [`Self::full_row`].
+    fn other_row<S: RowSink<'a>>(&mut self, sink: &mut S) -> bool {
+        match self.state {
+            State::Full(..) | State::Sparse => !self.rows.is_empty() && self.sparse_row(sink),
+            State::OneEmptyRow => self.row == 0,
+            State::Failed(_) => false,
+        }
+    }
+
+    fn sparse_row<S: RowSink<'a>>(&mut self, sink: &mut S) -> bool {
+        match self.sparse_images(sink) {
+            Ok(rows) => {
+                self.rows = rows;
+                true
             }
             Err((side, column, error)) => {
-                let error = RowError { row: self.row, side, column, error };
-                self.state = State::Failed(error);
-                Err(error)
+                self.state = State::Failed(RowError { row: self.row, side, column, error });
+                false
             }
         }
     }
 
-    #[inline]
-    fn images<S: RowSink<'a>>(
-        &mut self,
+    /// Gives what is behind the row.
+    fn sparse_images<S: RowSink<'a>>(
+        &self,
         sink: &mut S,
-    ) -> Result<(), (Side, Option<usize>, DecodeError)> {
+    ) -> Result<Cursor<'a>, (Side, Option<usize>, DecodeError)> {
         let mut rows = self.rows;
         if let Some(present) = self.before {
-            image(self.steps, &mut rows, Side::Before, present, sink)
-                .map_err(|(column, error)| (Side::Before, column, error))?;
+            let side = Side::Before;
+            sparse_image(self.steps, &mut rows, side, present, sink, |_| false)
+                .map_err(|(column, error)| (side, column, error))?;
         }
         if let Some(present) = self.after {
             let side = Side::After;
             if self.partial {
                 partial_image(self.steps, &mut rows, present, sink)
             } else {
-                image(self.steps, &mut rows, side, present, sink)
+                sparse_image(self.steps, &mut rows, side, present, sink, |_| false)
             }
             .map_err(|(column, error)| (side, column, error))?;
         }
-        self.rows = rows;
-        Ok(())
+        Ok(rows)
+    }
+}
+
+/// Takes values to nowhere.
+struct Discard;
+
+impl<'a> RowSink<'a> for Discard {
+    #[inline(always)]
+    fn value(&mut self, _: Side, _: usize, _: Value<'a>) {}
+}
+
+/// The columns that are NULL by an image's bitmap, in ascending order.
+struct Nulls<'a> {
+    bytes: std::slice::Iter<'a, u8>,
+    /// Those bits of the last byte that were not handed out.
+    bits: u8,
+    /// Number of the column behind that byte.
+    end: usize,
+}
+
+impl<'a> Nulls<'a> {
+    #[inline]
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes: bytes.iter(), bits: 0, end: 0 }
+    }
+
+    /// The next one; any number beyond the columns after the last.
+    #[inline]
+    fn next(&mut self) -> usize {
+        while self.bits == 0 {
+            let Some(bits) = self.bytes.next() else { return usize::MAX };
+            self.bits = *bits;
+            self.end += 8;
+        }
+        let bit = self.bits.trailing_zeros() as usize;
+        self.bits &= self.bits - 1;
+        self.end - 8 + bit
     }
 }
 
 type ImageError = (Option<usize>, DecodeError);
-
-/// Reads one image: the null bitmap over the columns present, then their values.
-#[inline(never)]
-fn image<'a, S: RowSink<'a>>(
-    steps: &[Step],
-    rows: &mut Cursor<'a>,
-    side: Side,
-    present: Present<'a>,
-    sink: &mut S,
-) -> Result<(), ImageError> {
-    if !present.is_full() {
-        return sparse_image(steps, rows, side, present, sink, |_| false);
-    }
-    // A copy, so that the position stays in registers.
-    let mut cursor = *rows;
-    let nulls =
-        cursor.take(steps.len().div_ceil(8), "null bitmap").map_err(|error| (None, error))?;
-    for ((block, steps), nulls) in steps.chunks(8).enumerate().zip(nulls) {
-        let mut nulls = u32::from(*nulls);
-        for (column, step) in (block * 8..).zip(steps) {
-            if nulls & 1 == 0 {
-                step.read(&mut cursor, side, column, sink)
-                    .map_err(|error| (Some(column), error))?;
-            } else {
-                sink.value(side, column, Value::Null);
-            }
-            nulls >>= 1;
-        }
-    }
-    *rows = cursor;
-    Ok(())
-}
 
 /// Reads an image that lacks columns, or whose JSON columns may be diffs.
 fn sparse_image<'a, S: RowSink<'a>>(
@@ -303,7 +377,7 @@ fn partial_image<'a, S: RowSink<'a>>(
         return Err((None, DecodeError::Invalid { field: "value options", value: options }));
     }
     if options == 0 {
-        return image(steps, rows, Side::After, present, sink);
+        return sparse_image(steps, rows, Side::After, present, sink, |_| false);
     }
     let count = steps.iter().filter(|step| step.is_json()).count();
     let bits = rows.take(count.div_ceil(8), "partial bits").map_err(at_header)?;

@@ -408,6 +408,38 @@ proptest! {
         }
     }
 
+    /// The way for images that lack columns and the one for those that do not give the same rows and errors.
+    #[test]
+    fn a_column_that_is_left_out_changes_nothing(
+        (mut types, metadata) in any_columns(),
+        rows in proptest::collection::vec(prop_oneof![0_u8..4, any::<u8>()], 0..400),
+        kind in proptest::sample::select(vec![RowsKind::Write, RowsKind::Update, RowsKind::Delete]),
+    ) {
+        let read = |types: &[u8], present: &[u8]| {
+            let present = if kind == RowsKind::Update { present.repeat(2) } else { present.to_vec() };
+            let body = rows_body(types.len().try_into().unwrap(), &present, &rows);
+            let table = table(types, &metadata);
+            let mut reader = event(kind, &body).rows(&table).ok()?;
+            let (mut row, mut found) = (Row::new(), Vec::new());
+            let end = loop {
+                match reader.read(&mut row) {
+                    Ok(true) => found.push(format!(
+                        "{:?} {:?}",
+                        row.before.iter().collect::<Vec<_>>(),
+                        row.after.iter().collect::<Vec<_>>()
+                    )),
+                    end => break end,
+                }
+            };
+            Some((found, end))
+        };
+        let count = types.len();
+        let bits = ((1_u32 << count) - 1).to_le_bytes();
+        let all = read(&types, &bits[..count.div_ceil(8)]);
+        types.push(1);
+        prop_assert_eq!(all, read(&types, &bits[..(count + 1).div_ceil(8)]));
+    }
+
     #[test]
     fn any_bytes_parse_as_events_or_fail(
         body in proptest::collection::vec(any::<u8>(), 0..100),

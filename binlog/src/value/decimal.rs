@@ -286,14 +286,20 @@ fn checked_len(precision: u8, max_precision: u8, scale: u8) -> Result<u8, Decode
     Ok(side(precision - scale) + side(scale))
 }
 
-/// How the groups of a number of at most 8 bytes (18 digits) lie: decided once for a column.
+/// How the groups of a number of at most 8 bytes (18 digits) lie: decided once for a column. In general there are three:
+/// an incomplete one before the point, a full one, an incomplete one after the point. Where two are full, the upper one
+/// stands for the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SmallLayout {
-    /// Full groups, 0 to 2. Two fill the 8 bytes.
-    full: u8,
+    /// Bytes in all.
+    len: u8,
+    /// Bits that 8 bytes have more.
+    unused: u8,
+    /// Bits of the full group, 0 where there is none.
+    full_bits: u8,
     /// Bits of the incomplete group after the point.
     last_bits: u8,
-    /// What the incomplete groups count to, 1 where there is none.
+    /// What the other groups count to, 1 where there is none.
     last_limit: u32,
     first_limit: u32,
 }
@@ -305,55 +311,57 @@ impl SmallLayout {
         let (last, first) = (scale % GROUP, before % GROUP);
         let full = scale / GROUP + before / GROUP;
         let len = digit_bytes(first) + full.checked_mul(GROUP_BYTES)? + digit_bytes(last);
-        (1..=8).contains(&len).then_some(Self {
-            full,
+        let unused = 8_u8.checked_sub(len)? * 8;
+        (len > 0).then_some(Self {
+            len,
+            unused,
+            full_bits: if full == 0 { 0 } else { 8 * GROUP_BYTES },
             last_bits: 8 * digit_bytes(last),
             last_limit: power(last),
-            first_limit: power(first),
+            first_limit: if full == 2 { power(GROUP) } else { power(first) },
         })
+    }
+
+    /// Bytes of a number, 1 to 8.
+    pub(crate) const fn len(self) -> u8 {
+        self.len
     }
 
     /// The unscaled number, read as one integer and taken apart from the right. `None` for bad digits, and for bytes
     /// that are not as many as the layout has.
     #[inline(always)]
     pub(crate) fn unscaled(self, bytes: &[u8]) -> Option<i64> {
-        let mut packed = match (bytes.first_chunk(), bytes.last_chunk()) {
-            _ if bytes.len() > 8 => return None,
+        // The number in the upper bits.
+        let high = match (bytes.first_chunk(), bytes.last_chunk()) {
+            _ if bytes.len() != usize::from(self.len) => return None,
             // Two halves that overlap.
             (Some(first), Some(last)) => {
                 let (first, last) = (u32::from_be_bytes(*first), u32::from_be_bytes(*last));
-                u64::from(first) << (8 * (bytes.len() - 4)) | u64::from(last)
+                u64::from(first) << 32 | u64::from(last) << self.unused
             }
             _ => match bytes {
-                [a] => u64::from(*a),
-                [a, b] => u16::from_be_bytes([*a, *b]).into(),
-                [a, b, c] => u32::from_be_bytes([0, *a, *b, *c]).into(),
+                [a] => u64::from_be_bytes([*a, 0, 0, 0, 0, 0, 0, 0]),
+                [a, b] => u64::from_be_bytes([*a, *b, 0, 0, 0, 0, 0, 0]),
+                [a, b, c] => u64::from_be_bytes([*a, *b, *c, 0, 0, 0, 0, 0]),
                 _ => return None,
             },
         };
-        let sign = 1_u64 << (8 * bytes.len() - 1);
+        const SIGN: u64 = 1 << 63;
         // All bits set for a negative number.
-        let mask = if packed & sign == 0 { u64::MAX } else { 0 };
-        packed = (packed ^ mask) & (sign - 1);
-        let signed = |size: u64| (size ^ mask).wrapping_sub(mask).cast_signed();
+        let mask = ((high ^ SIGN).cast_signed() >> 63).cast_unsigned();
+        let packed = ((high ^ mask) & !SIGN) >> self.unused;
 
-        // From the right: an incomplete group after the point, full groups, an incomplete one before it.
-        let last_value = packed & ((1 << self.last_bits) - 1);
-        packed >>= self.last_bits;
-        let low = packed & u64::from(u32::MAX);
-        let (full, full_value, first_value) = match self.full {
-            0 => (1, 0, packed),
-            1 => (FULL, low, packed >> 32),
-            // The upper of the two takes the place of the first group.
-            _ => {
-                let valid = packed >> 32 < FULL && low < FULL;
-                return valid.then(|| signed((packed >> 32) * FULL + low));
-            }
-        };
+        let upper = packed >> self.last_bits;
+        let first = upper >> self.full_bits;
+        let full = upper - (first << self.full_bits);
+        let last = packed - (upper << self.last_bits);
+        let full_limit = if self.full_bits == 0 { 1 } else { FULL };
         let last_limit = u64::from(self.last_limit);
-        let valid =
-            last_value < last_limit && full_value < full && first_value < self.first_limit.into();
-        valid.then(|| signed((first_value * full + full_value) * last_limit + last_value))
+        let valid = first < self.first_limit.into() && full < FULL && last < last_limit;
+        valid.then(|| {
+            let size = (first * full_limit + full) * last_limit + last;
+            (size ^ mask).wrapping_sub(mask).cast_signed()
+        })
     }
 }
 
@@ -735,6 +743,24 @@ mod tests {
             let decimal = read(&packed, precision, scale).unwrap();
             prop_assert_eq!(text(&decimal), given);
             prop_assert_eq!(decimal.to_i128(), Some(number));
+        }
+
+        #[test]
+        fn a_number_of_eight_bytes_reads_as_a_longer_one_does(
+            bytes: [u8; 8],
+            precision in 1_u8..=19,
+            scale in 0_u8..=18,
+        ) {
+            let Ok(len) = packed_len(precision, scale) else { return Ok(()) };
+            let Some(layout) = SmallLayout::new(precision, scale) else {
+                prop_assert!(len > 8);
+                return Ok(());
+            };
+            prop_assert_eq!(layout.len(), len);
+            let bytes = &bytes[..len.into()];
+            let long = Decimal::read_long(bytes, precision, scale).ok();
+            let small = layout.unscaled(bytes).map(|number| Decimal::number(number.into(), scale));
+            prop_assert_eq!(small, long);
         }
 
         #[test]
