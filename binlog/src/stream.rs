@@ -590,7 +590,18 @@ const fn compare(stored: u32, computed: u32) -> Result<(), Failure> {
 }
 
 const fn is_compressed(kind: EventType) -> bool {
-    matches!(kind.code(), 165..=171)
+    use EventType as T;
+
+    matches!(
+        kind,
+        T::MariaDbQueryCompressed
+            | T::MariaDbWriteRowsCompressedV1
+            | T::MariaDbUpdateRowsCompressedV1
+            | T::MariaDbDeleteRowsCompressedV1
+            | T::MariaDbWriteRowsCompressed
+            | T::MariaDbUpdateRowsCompressed
+            | T::MariaDbDeleteRowsCompressed
+    )
 }
 
 /// The offset with the lower 32 bits `low` that fits `expected` best: up to 1 GiB back, else forward. A log goes

@@ -57,11 +57,23 @@ macro_rules! event_types {
         }
 
         impl From<u8> for EventType {
+            #[inline]
             fn from(code: u8) -> Self {
-                match code {
-                    $($code => Self::$variant,)*
-                    other => Self::Other(other),
-                }
+                /// A table, since every event asks.
+                #[expect(clippy::indexing_slicing, reason = "the compiler runs this, over all codes")]
+                static TYPES: [EventType; 256] = {
+                    let mut types = [EventType::Unknown; 256];
+                    let mut code = 0_u8;
+                    while code < u8::MAX {
+                        code += 1;
+                        types[code as usize] = match code {
+                            $($code => EventType::$variant,)*
+                            other => EventType::Other(other),
+                        };
+                    }
+                    types
+                };
+                TYPES.get(usize::from(code)).copied().unwrap_or(Self::Other(code))
             }
         }
     };
@@ -221,8 +233,18 @@ impl EventHeader {
     /// # Errors
     ///
     /// [`DecodeError::Truncated`] below 19 bytes, [`DecodeError::Invalid`] for an `event_size` below 19.
+    #[inline]
     pub fn parse(event: &[u8]) -> Result<Self, DecodeError> {
-        let mut cursor = Cursor::new(event);
+        // Where the length is known, no read checks for it.
+        match event.first_chunk::<{ Self::SIZE }>() {
+            Some(header) => Self::read(header),
+            None => Self::read(event),
+        }
+    }
+
+    #[inline(always)]
+    fn read(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut cursor = Cursor::new(bytes);
         let header = Self {
             timestamp: cursor.u32_le("timestamp")?,
             event_type: cursor.u8("event_type")?.into(),

@@ -201,10 +201,9 @@ impl<'a, 't> RowReader<'a, 't> {
             let Ok(bytes) = cursor.take(steps.len().div_ceil(8), "null bitmap") else {
                 return self.fail();
             };
-            let mut nulls = Nulls::new(bytes);
             let mut column = 0;
             loop {
-                let null = nulls.next().min(steps.len());
+                let null = next_null(bytes, column).min(steps.len());
                 for step in steps.get(column..null).unwrap_or_default() {
                     if step.read(&mut cursor, side, column, sink).is_err() {
                         return self.fail();
@@ -293,33 +292,19 @@ impl<'a> RowSink<'a> for Discard {
     fn value(&mut self, _: Side, _: usize, _: Value<'a>) {}
 }
 
-/// The columns that are NULL by an image's bitmap, in ascending order.
-struct Nulls<'a> {
-    bytes: std::slice::Iter<'a, u8>,
-    /// Those bits of the last byte that were not handed out.
-    bits: u8,
-    /// Number of the column behind that byte.
-    end: usize,
-}
-
-impl<'a> Nulls<'a> {
-    #[inline]
-    fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes: bytes.iter(), bits: 0, end: 0 }
-    }
-
-    /// The next one; any number beyond the columns after the last.
-    #[inline]
-    fn next(&mut self) -> usize {
-        while self.bits == 0 {
-            let Some(bits) = self.bytes.next() else { return usize::MAX };
-            self.bits = *bits;
-            self.end += 8;
+/// The first column from one on that is NULL by an image's bitmap; any number beyond the columns when there is none.
+#[inline(always)]
+fn next_null(bytes: &[u8], column: usize) -> usize {
+    let (mut index, mut mask) = (column / 8, 0xff << (column % 8));
+    while let Some(byte) = bytes.get(index) {
+        let bits = byte & mask;
+        if bits != 0 {
+            return 8 * index + bits.trailing_zeros() as usize;
         }
-        let bit = self.bits.trailing_zeros() as usize;
-        self.bits &= self.bits - 1;
-        self.end - 8 + bit
+        index += 1;
+        mask = 0xff;
     }
+    usize::MAX
 }
 
 type ImageError = (Option<usize>, DecodeError);

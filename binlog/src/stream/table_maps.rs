@@ -1,6 +1,6 @@
 //! The table maps that rows events may refer to.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::event::table_map::{TableIdWidth, TableMap};
 use crate::wire::{Cursor, DecodeError};
@@ -11,7 +11,7 @@ use crate::wire::{Cursor, DecodeError};
 /// plan, stays.
 #[derive(Debug)]
 pub(super) struct TableMaps {
-    maps: HashMap<u64, Entry>,
+    maps: BTreeMap<u64, Entry>,
     max_maps: usize,
     max_bytes: usize,
     /// Bytes of the bodies of all maps.
@@ -28,7 +28,7 @@ struct Entry {
 
 impl TableMaps {
     pub(super) fn new(max_maps: usize, max_bytes: usize) -> Self {
-        Self { maps: HashMap::new(), max_maps, max_bytes, bytes: 0, clock: 0 }
+        Self { maps: BTreeMap::new(), max_maps, max_bytes, bytes: 0, clock: 0 }
     }
 
     /// Takes the body of a table map event.
