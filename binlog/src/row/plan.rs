@@ -199,6 +199,7 @@ enum Op {
     Time { fsp: u8 },
     OldDateTime,
     DateTime { fsp: u8 },
+    DateTimeMicros { fsp: u8 },
     OldTimestamp,
     Timestamp { fsp: u8 },
     Bytes1,
@@ -271,6 +272,7 @@ impl Step {
                 Op::Bit { len, last: bit_mask(bits) }
             }
             WireType::Timestamp2 { fsp } => Op::Timestamp { fsp: fraction(fsp)? },
+            WireType::DateTime2 { fsp: fsp @ 5..=6 } => Op::DateTimeMicros { fsp },
             WireType::DateTime2 { fsp } => Op::DateTime { fsp: fraction(fsp)? },
             WireType::Time2 { fsp } => Op::Time { fsp: fraction(fsp)? },
             WireType::BlobCompressed { length_bytes } => {
@@ -377,6 +379,10 @@ impl Step {
             }
             Op::DateTime { fsp } => {
                 let packed = DateTime::read_packed(cursor, fsp)?;
+                sink.value(side, column, Value::DateTime(DateTime::unpack(packed, fsp)));
+            }
+            Op::DateTimeMicros { fsp } => {
+                let packed = DateTime::read_packed_micros(cursor)?;
                 sink.value(side, column, Value::DateTime(DateTime::unpack(packed, fsp)));
             }
             Op::OldTimestamp => {

@@ -188,41 +188,25 @@ impl<'a, 't> RowReader<'a, 't> {
         if let State::Failed(error) = self.state { Err(error) } else { Ok(false) }
     }
 
-    /// Reads the images from the side `first` to `last`, which carry all columns: for each the null bitmap, then the values.
-    /// False without a row: at the end, and when it fails, by the state.
-    #[inline(never)]
+    /// Reads the images from the side `first` to `last`, which carry all columns. False without a row: at the end, and when
+    /// it fails, by the state.
+    #[inline(always)]
     fn full_row<S: RowSink<'a>>(&mut self, first: Side, last: Side, sink: &mut S) -> bool {
-        // Copies, so that they stay in registers.
-        let (steps, mut cursor, mut side) = (self.steps, self.rows, first);
-        if cursor.is_empty() {
+        if self.rows.is_empty() {
             return false;
         }
+        let (mut rows, mut side) = (self.rows, first);
         loop {
-            let Ok(bytes) = cursor.take(steps.len().div_ceil(8), "null bitmap") else {
-                return self.fail();
-            };
-            let mut column = 0;
-            loop {
-                let null = next_null(bytes, column).min(steps.len());
-                for step in steps.get(column..null).unwrap_or_default() {
-                    if step.read(&mut cursor, side, column, sink).is_err() {
-                        return self.fail();
-                    }
-                    column += 1;
-                }
-                if null == steps.len() {
-                    break;
-                }
-                sink.value(side, null, Value::Null);
-                column = null + 1;
+            match full_image(self.steps, rows, side, sink) {
+                Some(behind) => rows = behind,
+                None => return self.fail(),
             }
             if side == last {
-                break;
+                self.rows = rows;
+                return true;
             }
             side = last;
         }
-        self.rows = cursor;
-        true
     }
 
     /// Finds out why the next row does not decode, by reading it once more the slow way: where values are read for the
@@ -290,6 +274,46 @@ struct Discard;
 impl<'a> RowSink<'a> for Discard {
     #[inline(always)]
     fn value(&mut self, _: Side, _: usize, _: Value<'a>) {}
+}
+
+/// Reads an image that carries all columns, a null bitmap and the values, and gives what is behind it. What is wrong
+/// with one that does not decode is not said.
+#[inline(always)]
+fn full_image<'a, S: RowSink<'a>>(
+    steps: &[Step],
+    mut rows: Cursor<'a>,
+    side: Side,
+    sink: &mut S,
+) -> Option<Cursor<'a>> {
+    let nulls = rows.take(steps.len().div_ceil(8), "null bitmap").ok()?;
+    let mut column = 0;
+    loop {
+        let null = next_null(nulls, column).min(steps.len());
+        let before = steps.get(column..null).unwrap_or_default();
+        rows = values(before, rows, side, column, sink)?;
+        if null == steps.len() {
+            return Some(rows);
+        }
+        sink.value(side, null, Value::Null);
+        column = null + 1;
+    }
+}
+
+/// Reads values that are not NULL, and gives what is behind them. On its own, so that the compiler has all registers for
+/// this loop.
+#[inline(never)]
+fn values<'a, S: RowSink<'a>>(
+    steps: &[Step],
+    mut rows: Cursor<'a>,
+    side: Side,
+    mut column: usize,
+    sink: &mut S,
+) -> Option<Cursor<'a>> {
+    for step in steps {
+        step.read(&mut rows, side, column, sink).ok()?;
+        column += 1;
+    }
+    Some(rows)
 }
 
 /// The first column from one on that is NULL by an image's bitmap; any number beyond the columns when there is none.

@@ -8,6 +8,9 @@ use crate::wire::{Cursor, DecodeError};
 
 const SECOND: i64 = 1_000_000;
 
+/// The bits of the microseconds in a packed DATETIME with 6 fraction digits.
+const MICROS: u64 = 0xff_ffff;
+
 /// A DATE: year 0 to 9999, month 0 to 12, day 0 to 31. Any part may be zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Date {
@@ -50,18 +53,16 @@ impl Date {
     pub fn days_since_epoch(self) -> Option<i64> {
         // Which days a month has is asked for its last ones only.
         let is_last_days = self.day > 28 && self.day > days_in_month(self.year, self.month);
-        if self.day == 0 || self.month == 0 || self.month > 12 || is_last_days {
+        if self.day == 0 || self.month == 0 || is_last_days {
             return None;
         }
         // The year is counted from March, so that the leap day is its last; 400 years more keep it above zero.
-        let is_shifted = u32::from(self.month < 3);
-        let year = u32::from(self.year) + 400 - is_shifted;
+        let year = u32::from(self.year) + 400 - u32::from(self.month < 3);
         let century = year / 100;
-        // The line that goes through the lengths of the months from March (3) to February (14).
-        let month = u32::from(self.month) + 12 * is_shifted;
-        let day_of_year = (979 * month - 2919) / 32 + u32::from(self.day) - 1;
+        let before = DAYS_BEFORE_MONTH.get(usize::from(self.month)).copied()?;
+        let day_of_year = u32::from(before) + u32::from(self.day);
         let days = 1461 * year / 4 - century + century / 4 + day_of_year;
-        Some(i64::from(days) - (719_468 + 146_097))
+        Some(i64::from(days) - (719_469 + 146_097))
     }
 }
 
@@ -136,45 +137,67 @@ pub struct DateTime {
 
 impl DateTime {
     /// Reads DATETIME2 and checks its parts: a set bit, 17 bits `year * 13 + month`, 5 day, 5 hour, 6 minute, 6 second,
-    /// big-endian, then the fraction. Gives the first five bytes as a number, and the microseconds.
+    /// big-endian, then the fraction. Gives them as they are with 6 fraction digits: microseconds in the lower 24 bits.
     #[inline(always)]
-    pub(crate) fn read_packed(cursor: &mut Cursor<'_>, fsp: u8) -> Result<(u64, u32), DecodeError> {
-        let (packed, micro) = if fsp > 4 {
-            // Date, clock and fraction in one read.
-            let all = u64::from_be_bytes(cursor.array("datetime")?);
-            (all >> 24, micros(all & 0xff_ffff, 1, "datetime fraction")?)
-        } else {
-            let [a, b, c, d, e] = cursor.array("datetime")?;
-            let packed = u64::from_be_bytes([0, 0, 0, a, b, c, d, e]);
-            (packed, read_fraction(cursor, fsp, "datetime fraction")?)
-        };
-        let year_month = packed >> 22 & 0x1_ffff;
-        let (hour, minute, second) = (packed >> 12 & 31, packed >> 6 & 63, packed & 63);
-        if packed >> 39 == 0 || hour > 23 || minute > 59 || second > 59 {
-            return Err(out_of_range("datetime", hour, minute, second));
-        }
-        if year_month > 9999 * 13 + 12 {
-            return Err(out_of_range("date", year_month / 13, year_month % 13, packed >> 17 & 31));
-        }
-        Ok((packed, micro))
+    pub(crate) fn read_packed(cursor: &mut Cursor<'_>, fsp: u8) -> Result<u64, DecodeError> {
+        let [a, b, c, d, e] = cursor.array("datetime")?;
+        let packed = u64::from_be_bytes([a, b, c, d, e, 0, 0, 0]);
+        let micro = read_fraction(cursor, fsp, "datetime fraction")?;
+        Self::check(packed | u64::from(micro))
     }
 
-    /// The parts of what [`Self::read_packed`] gave. Apart from it, so that they need not go through a `Result`, in
-    /// memory, in which writing them byte by byte and reading them as a whole stalls the processor.
+    /// The same for 5 or 6 fraction digits.
     #[inline(always)]
-    pub(crate) const fn unpack((packed, micro): (u64, u32), fsp: u8) -> Self {
-        let year_month = packed >> 22 & 0x1_ffff;
+    pub(crate) fn read_packed_micros(cursor: &mut Cursor<'_>) -> Result<u64, DecodeError> {
+        Self::check(u64::from_be_bytes(cursor.array("datetime")?))
+    }
+
+    #[inline(always)]
+    fn check(packed: u64) -> Result<u64, DecodeError> {
+        let (hour, minute, second) = (packed >> 36 & 31, packed >> 30 & 63, packed >> 24 & 63);
+        // Without the set bit it is out of range, too.
+        let year_month = (packed >> 46).wrapping_sub(1 << 17);
+        if packed & MICROS > 999_999
+            || hour > 23
+            || minute > 59
+            || second > 59
+            || year_month > 9999 * 13 + 12
+        {
+            return Err(Self::out_of_range(packed));
+        }
+        Ok(packed)
+    }
+
+    /// The parts of what was read. Apart from it, so that they need not go through a `Result`, in memory, in which writing
+    /// them byte by byte and reading them as a whole stalls the processor.
+    #[inline(always)]
+    pub(crate) const fn unpack(packed: u64, fsp: u8) -> Self {
+        let year_month = packed >> 46 & 0x1_ffff;
         Self {
             date: Date {
                 year: narrow16(year_month / 13),
                 month: narrow8(year_month % 13),
-                day: narrow8(packed >> 17 & 31),
+                day: narrow8(packed >> 41 & 31),
             },
-            hour: narrow8(packed >> 12 & 31),
-            minute: narrow8(packed >> 6 & 63),
-            second: narrow8(packed & 63),
+            hour: narrow8(packed >> 36 & 31),
+            minute: narrow8(packed >> 30 & 63),
+            second: narrow8(packed >> 24 & 63),
             fsp,
-            micro,
+            micro: narrow32(packed & MICROS),
+        }
+    }
+
+    #[cold]
+    fn out_of_range(packed: u64) -> DecodeError {
+        let micros = packed & MICROS;
+        if micros > 999_999 {
+            return DecodeError::Invalid { field: "datetime fraction", value: micros };
+        }
+        let year_month = packed >> 46 & 0x1_ffff;
+        if packed >> 63 == 1 && year_month > 9999 * 13 + 12 {
+            out_of_range("date", year_month / 13, year_month % 13, packed >> 41 & 31)
+        } else {
+            out_of_range("datetime", packed >> 36 & 31, packed >> 30 & 63, packed >> 24 & 63)
         }
     }
 
@@ -282,6 +305,9 @@ fn micros(fraction: u64, unit: u64, field: &'static str) -> Result<u32, DecodeEr
     }
 }
 
+/// Days from the first of March to the first of a month, by its number.
+const DAYS_BEFORE_MONTH: [u16; 13] = [0, 306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275];
+
 /// Days of a month, 0 for a month that does not exist.
 #[inline(never)]
 fn days_in_month(year: u16, month: u8) -> u8 {
@@ -313,6 +339,11 @@ const fn narrow16(value: u64) -> u16 {
     value as u16
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "callers have checked the range")]
+const fn narrow32(value: u64) -> u32 {
+    value as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -332,7 +363,12 @@ mod tests {
     }
 
     fn read_datetime(cursor: &mut Cursor<'_>, fsp: u8) -> Result<DateTime, DecodeError> {
-        DateTime::read_packed(cursor, fsp).map(|packed| DateTime::unpack(packed, fsp))
+        let packed = if fsp > 4 {
+            DateTime::read_packed_micros(cursor)
+        } else {
+            DateTime::read_packed(cursor, fsp)
+        };
+        packed.map(|packed| DateTime::unpack(packed, fsp))
     }
 
     #[test]
