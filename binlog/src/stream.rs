@@ -371,9 +371,14 @@ impl EventStream {
         };
         let header = EventHeader { event_type: whole.kind, ..header };
         let span = Span { position: whole.position, end: span.end };
+        let limit = self.options.max_event_size;
+        if whole.size > limit {
+            let what = "a rows event in fragments";
+            let failure = Failure::TooLarge { what, size: whole.size, limit };
+            return Err(self.fail_body(&header, span, failure));
+        }
         if is_compressed(whole.kind) {
             let width = self.table_id_width(whole.kind);
-            let limit = self.options.max_event_size;
             let expanded = self.inflate.expand(whole.kind, self.fragments.body(), width, limit);
             if let Err(failure) = expanded {
                 return Err(self.fail_body(&header, span, failure));

@@ -12,7 +12,8 @@ use crate::wire::DecodeError;
 ///                             └─┘ the next fragment      error, and empty
 /// ```
 ///
-/// Memory is what has come of the event, and never more than a limit; a declared size is not believed.
+/// Memory is what has come of the event, and never more than a limit; a declared size is not believed. Of an event above the
+/// limit nothing is kept but its header, so that who can do without its rows learns where it ends.
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
     open: Option<Open>,
@@ -29,6 +30,8 @@ struct Open {
     number: u32,
     /// Size of the rows event, bytes.
     size: u64,
+    /// Bytes of it that have come.
+    come: u64,
 }
 
 /// A rows event of which all has come: its type, and where its first fragment begins.
@@ -36,10 +39,13 @@ struct Open {
 pub(super) struct Whole {
     pub(super) kind: EventType,
     pub(super) position: u64,
+    /// Its size, bytes.
+    pub(super) size: u64,
 }
 
 impl Fragments {
-    /// Takes the next fragment. With the last one the rows event is whole, and [`Self::body`] is its body.
+    /// Takes the next fragment. With the last one the rows event is whole, and [`Self::body`] is its body if its size is not
+    /// above the limit.
     pub(super) fn take<'a>(
         &mut self,
         body: &'a [u8],
@@ -62,15 +68,8 @@ impl Fragments {
         let fragment = RowsFragment::parse(body)?;
         let open = match (self.open, fragment.size) {
             (None, Some(size)) => {
-                if size > limit {
-                    return Err(Failure::TooLarge {
-                        what: "a rows event in fragments",
-                        size,
-                        limit,
-                    });
-                }
                 self.clear();
-                Open { position: span.position, count: fragment.count, number: 1, size }
+                Open { position: span.position, count: fragment.count, number: 1, size, come: 0 }
             }
             (Some(open), _) => {
                 expect("fragment count", fragment.count, open.count)?;
@@ -84,17 +83,20 @@ impl Fragments {
                 return Err(DecodeError::Empty { field: "size of the rows event" }.into());
             }
         };
-        let joined = (self.bytes.len() + fragment.content.len()) as u64;
+        let open = Open { come: open.come + fragment.content.len() as u64, ..open };
         let is_last = open.number == open.count;
-        if joined > open.size || is_last && joined != open.size {
+        if open.come > open.size || is_last && open.come != open.size {
             let mismatch = DecodeError::Mismatch {
                 field: "size of the rows event",
-                found: joined,
+                found: open.come,
                 expected: open.size,
             };
             return Err(mismatch.into());
         }
         self.bytes.extend_from_slice(fragment.content);
+        if open.size > limit {
+            self.bytes.truncate(EventHeader::SIZE);
+        }
         if !is_last {
             self.open = Some(open);
             return Ok((fragment, None));
@@ -115,7 +117,7 @@ impl Fragments {
                 DecodeError::Invalid { field: "event_type of the rows event", value }.into()
             );
         }
-        Ok((fragment, Some(Whole { kind, position: open.position })))
+        Ok((fragment, Some(Whole { kind, position: open.position, size: open.size })))
     }
 
     /// The body of the rows event that became whole last.
