@@ -169,7 +169,7 @@ struct Payloads {
 }
 
 impl Payloads {
-    /// The last that was sent. The client reads none before it needs it.
+    /// The last that is being sent. The client reads nothing of one before it needs it.
     fn last(&self) -> Option<&[u8]> {
         let sent = self.sent.load(Ordering::Relaxed);
         self.payloads.get(sent.checked_sub(1)?).map(Vec::as_slice)
@@ -305,11 +305,13 @@ impl AsyncRead for Server {
         let count = rest.len().min(server.chunk).min(buffer.remaining());
         buffer.put_slice(rest.get(..count).unwrap_or_default());
         let is_whole = count == rest.len();
+        // The client has all of a compressed body before the checksum behind it.
+        let begins = server.read == 0 && count > 0 && is_last;
+        server.sent.fetch_add(usize::from(begins), Ordering::Relaxed);
         server.read += count;
         if is_whole && server.next < server.pieces.len() {
             server.next += 1;
             server.read = 0;
-            server.sent.fetch_add(usize::from(is_last), Ordering::Relaxed);
         }
         Poll::Ready(Ok(()))
     }
