@@ -174,20 +174,46 @@ impl PacketStream {
     /// The next packet of a dump. The last one handed out ends with this call.
     ///
     /// Cancel-safe as [`Self::next`] is.
+    #[inline]
     pub(super) async fn next_of_dump(&mut self) -> Result<Packet<'_>, ClientError> {
+        if !self.take_buffered()? {
+            self.receive().await?;
+        }
+        Ok(self.packet())
+    }
+
+    /// Takes the next packet, if all of it is here in one piece: nearly all are, and need nothing that waits.
+    #[inline]
+    fn take_buffered(&mut self) -> Result<bool, ClientError> {
         self.start += std::mem::take(&mut self.handed);
         self.spill.event = None;
-        if self.begins_spill().await? {
-            self.spill().await?;
-            return match &self.spill.event {
-                Some(event) => Ok(Packet::Event(RawEvent::File(event))),
-                None => Ok(Packet::Other(&[])),
-            };
+        if !self.has_buffered() {
+            return Ok(false);
         }
-        let packet = self.next().await?;
+        let len = self.parse_header(0, 0)?;
+        if len > self.spill.above {
+            self.piece = Some(len);
+            return Ok(false);
+        }
+        self.handed = HEADER + len;
+        Ok(true)
+    }
+
+    /// Waits for a packet that was not taken.
+    async fn receive(&mut self) -> Result<(), ClientError> {
+        if self.begins_spill().await? { self.spill().await } else { self.next().await.map(|_| ()) }
+    }
+
+    /// The packet that was taken or received last.
+    #[inline]
+    fn packet(&self) -> Packet<'_> {
+        if let Some(event) = &self.spill.event {
+            return Packet::Event(RawEvent::File(event));
+        }
+        let packet = self.buffered().get(HEADER..self.handed).unwrap_or_default();
         match packet.split_first() {
-            Some((&EVENT, event)) => Ok(Packet::Event(RawEvent::Memory(event))),
-            _ => Ok(Packet::Other(packet)),
+            Some((&EVENT, event)) => Packet::Event(RawEvent::Memory(event)),
+            _ => Packet::Other(packet),
         }
     }
 
@@ -460,6 +486,7 @@ impl PacketStream {
 
     /// Whether the next packet can be had without waiting. May say no to one that came in pieces, or that is still
     /// compressed.
+    #[inline]
     pub(super) fn has_buffered(&self) -> bool {
         if self.joined > 0 || self.piece.is_some() || self.spill.writing.is_some() {
             return false;
