@@ -113,11 +113,13 @@ impl Events {
         bytes: RawEvent<'_>,
         each: &mut impl FnMut(&Event<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let event = self.stream.decode(bytes)?;
-        each(&event)?;
+        let decoded = self.stream.decode(bytes);
+        // Left where it is: an event is large.
+        let Ok(event) = &decoded else { return decoded.map(|_| ()) };
+        each(event)?;
         if let EventData::TransactionPayload(payload) = event.data {
             let span = event.span();
-            self.payloads.open(&event, &payload)?;
+            self.payloads.open(event, &payload)?;
             while let Some(bytes) = self.payloads.next_event()? {
                 each(&self.stream.decode_nested(bytes, span)?)?;
             }

@@ -340,18 +340,11 @@ impl Step {
             }
             Op::SmallDecimal { precision, scale, layout } => {
                 let bytes = cursor.take(layout.len().into(), "decimal")?;
-                // A whole decimal in a `Result` would go through memory.
-                match layout.unscaled(bytes) {
-                    Some(number) => {
-                        let decimal = Decimal::number(number.into(), scale);
-                        sink.value(side, column, Value::Decimal(decimal));
-                    }
-                    // It says which digits are bad.
-                    None => {
-                        let decimal = Decimal::read_long(bytes, precision, scale)?;
-                        sink.value(side, column, Value::Decimal(decimal));
-                    }
-                }
+                let Some(number) = layout.unscaled(bytes) else {
+                    return Err(Decimal::bad_digits(bytes, precision, scale));
+                };
+                let decimal = Decimal::number(number.into(), scale);
+                sink.value(side, column, Value::Decimal(decimal));
             }
             Op::Decimal { precision, scale, len } => {
                 let bytes = cursor.take(len.into(), "decimal")?;

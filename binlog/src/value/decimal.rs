@@ -110,7 +110,15 @@ impl<'a> Decimal<'a> {
         Self::Number { unscaled: Unscaled::new(number), scale }
     }
 
-    /// Takes a number of more than 8 bytes, or says what is wrong with a shorter one.
+    /// Says what is wrong with a number that [`SmallLayout::unscaled`] did not read.
+    #[cold]
+    pub(crate) fn bad_digits(bytes: &[u8], precision: u8, scale: u8) -> DecodeError {
+        let value = bytes.len() as u64;
+        let other = DecodeError::Invalid { field: "length of a decimal", value };
+        Decimal::read_long(bytes, precision, scale).err().unwrap_or(other)
+    }
+
+    /// Takes a number of more than 8 bytes.
     #[inline(never)]
     pub(crate) fn read_long(
         bytes: &'a [u8],
