@@ -50,6 +50,10 @@ pub(crate) struct Source {
     rewinds: u64,
     /// Whether the log was ever read.
     streamed: bool,
+    /// Whether reading begins again and has not come to the log yet.
+    restarting: bool,
+    /// How often it was tried in vain since.
+    restart_failures: u32,
     /// Whether reading stood still on the current connection.
     held: bool,
     /// Records that were appended to the history since its last checkpoint.
@@ -114,6 +118,8 @@ impl Source {
             signals,
             rewinds: 0,
             streamed: false,
+            restarting: false,
+            restart_failures: 0,
             held: false,
             appended: 0,
             lower_case_names: false,
@@ -133,6 +139,12 @@ impl Source {
                 Err(error) if self.repaired(&error).await => self.rewind(),
                 Err(error) if self.opens_gap(&error) => self.rewind(),
                 Err(error) if self.snapshot_again(&error).await => self.rewind(),
+                Err(error) if self.connects_again(&error).await => {
+                    if self.signals.wanted().stop {
+                        break Ok(());
+                    }
+                    self.rewind();
+                }
                 Err(error) => break Err(error),
             }
         };
@@ -162,6 +174,26 @@ impl Source {
             "everything from the frontier on is given out again"
         );
         self.signals.set_state(EngineState::Starting);
+        self.restarting = true;
+    }
+
+    /// Whether it is tried again after a while, since the server could not be reached when reading was to begin again. The
+    /// first start of an engine says at once that there is no server.
+    async fn connects_again(&mut self, error: &Error) -> bool {
+        let exhausted = self.config.max_retries.is_some_and(|most| self.restart_failures >= most);
+        if !self.restarting || exhausted || error.class() != ErrorClass::Transient {
+            return false;
+        }
+        self.restart_failures += 1;
+        tracing::warn!(
+            error = error.chain(),
+            failures = self.restart_failures,
+            "no connection; connecting again"
+        );
+        self.failed(error);
+        self.signals.set_state(EngineState::Reconnecting);
+        self.wait(self.config.retry_wait).await;
+        true
     }
 
     async fn capture(&mut self) -> Result<Ended, Error> {

@@ -296,6 +296,8 @@ impl Source {
 
     fn streaming(&mut self) {
         self.streamed = true;
+        self.restarting = false;
+        self.restart_failures = 0;
         self.signals.set_state(EngineState::Streaming);
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use holdfast_connector::refresh::RefreshOptions;
-use holdfast_connector::{Batch, Error};
+use holdfast_connector::{Batch, EngineState, Error};
 use holdfast_history::SourceOffset;
 use holdfast_history::offset::HoldfastMembers;
 use holdfast_tests::server::{Flavour, Options, Server};
@@ -217,7 +217,7 @@ async fn ahead(source: &Server, replica: &Server) {
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, Error::PositionLost { .. }), "{error}");
+    assert!(matches!(error, Error::PositionLost { .. }), "{}", error.chain());
     let read_at = report.read_at.to_string();
     for text in [read_at.as_str(), "--new-lineage", "holdfast refresh"] {
         assert!(error.to_string().contains(text), "{text}: {error}");
@@ -251,7 +251,7 @@ async fn prepared(source: &Server, replica: &Server) {
     promote(replica);
     host.set("database.port", replica.port().to_string());
     let error = host.fails().await;
-    assert!(matches!(error, Error::PositionLost { .. }), "{error}");
+    assert!(matches!(error, Error::PositionLost { .. }), "{}", error.chain());
     assert!(error.to_string().contains("prepared and undecided"), "{error}");
     assert_eq!(host.stored().await, stored);
     // The server that prepared it goes on.
@@ -275,7 +275,7 @@ async fn elsewhere(server: &Server) {
     let foreign = SourceOffset { gtids: None, holdfast: Some(ours), ..stored };
     host.store(&foreign).await;
     let error = host.fails().await;
-    assert!(matches!(error, Error::PositionLost { .. }), "{error}");
+    assert!(matches!(error, Error::PositionLost { .. }), "{}", error.chain());
     for text in [known.as_str(), "another server", "--new-lineage", "holdfast.source.id"] {
         assert!(error.to_string().contains(text), "{text}: {error}");
     }
@@ -324,5 +324,35 @@ fn a_log_that_was_reset_is_another_one_also_where_gtids_go_on() {
             assert_eq!(distinct.len(), first.len() + second.len());
             assert!(second.iter().all(|row| members(&row.offset).epoch == 2), "{second:?}");
         }
+    });
+}
+
+#[test]
+fn a_server_that_is_away_when_reading_begins_again_is_waited_for() {
+    let server = Server::start(Options::mysql()).unwrap();
+    run(async {
+        let mut host = Host::new(&server, "ec_away").await;
+        let wire = Wire::to(&server);
+        host.set("database.port", wire.port.to_string());
+        host.set("retriable.restart.connector.wait.ms", "50");
+        let mut engine = host.start().await;
+        host.insert(1);
+        let first = engine.next_batch().await.unwrap().unwrap();
+        let control = engine.control();
+        control.pause();
+        assert!(control.paused().await);
+        wire.lead_nowhere();
+        // Begins anew at the frontier, which is before the row.
+        control.redeliver();
+        control.resume();
+        let reconnecting = async {
+            while control.status().state != EngineState::Reconnecting {
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, reconnecting).await.unwrap();
+        wire.lead_to(&server);
+        let again = engine.next_batch().await.unwrap().unwrap();
+        assert_eq!(ids(&seen(&[again])), ids(&seen(&[first])));
     });
 }

@@ -53,7 +53,16 @@ impl Wire {
 
     /// New connections lead to another server, and those that there are end.
     pub(super) fn lead_to(&self, server: &Server) {
-        self.shared.target.store(server.port(), Ordering::SeqCst);
+        self.lead_to_port(server.port());
+    }
+
+    /// Connections end, and new ones lead nowhere.
+    pub(super) fn lead_nowhere(&self) {
+        self.lead_to_port(1);
+    }
+
+    fn lead_to_port(&self, port: u16) {
+        self.shared.target.store(port, Ordering::SeqCst);
         for open in self.shared.open.lock().unwrap().drain(..) {
             let _ = open.shutdown(Shutdown::Both);
         }
