@@ -37,6 +37,9 @@ use crate::format::debezium_json::EnvelopeEnd;
 /// Bytes of rows in a run.
 const RUN_BYTES: usize = 64 << 10;
 
+/// Most bytes of a rows event that is kept: larger ones are rendered at once, so that there is no second copy of them.
+const EVENT_BYTES: usize = 1 << 20;
+
 /// Bytes of a unit's rows events that are rendered at once; what follows goes into runs.
 const FROM_BYTES: usize = 128 << 10;
 
@@ -168,6 +171,7 @@ impl Assembler {
             && self.verification.is_none()
             && self.batch_limit == usize::MAX
             && rows.kind() != RowsKind::PartialUpdate
+            && rows.rows_bytes().len() <= EVENT_BYTES
             && !is_skipped(self.config.events.skipped, rows.kind());
         // An error comes again when the event is handled.
         is_plain

@@ -191,6 +191,27 @@ fn compressed_transactions_are_no_different() {
 }
 
 #[test]
+fn a_huge_row_among_others_keeps_its_place() {
+    let log = || {
+        let columns = [TestColumn::int(), TestColumn::blob(3)];
+        let mut log = LogBuilder::new(FILE)
+            .query("shop", "CREATE TABLE a (id INT PRIMARY KEY, t MEDIUMTEXT)")
+            .begin()
+            .table_map(1, "shop", "a", &columns);
+        for id in 0..60 {
+            let length = if id % 23 == 20 { 1_100_000 } else { 9_000 };
+            log = log.write_rows(1, &[&[TestValue::Int(id), text(id, length)]]);
+        }
+        log.xid(1)
+    };
+    let one = run(log(), &settings("1", &[]));
+    let several = run(log(), &settings("3", &[]));
+    assert_eq!((one.0.len(), &one.2), (60, &None));
+    assert_same(&several.0, &one.0, "huge rows");
+    assert_eq!((several.2, several.3), (one.2, one.3));
+}
+
+#[test]
 fn what_comes_before_a_value_that_does_not_convert_is_delivered() {
     // The column has two labels.
     let broken = |id: i64| TestValue::Raw(vec![if id == 2_345 { 9 } else { 2 }]);
