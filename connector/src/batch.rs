@@ -771,6 +771,13 @@ pub(crate) struct CountedRecords {
     groups: Vec<GroupEntry>,
 }
 
+impl CountedRecords {
+    /// Bytes of text.
+    pub(crate) const fn size_bytes(&self) -> usize {
+        self.records.bytes.len()
+    }
+}
+
 impl HeldRecords {
     /// Number of groups.
     pub(crate) const fn groups(&self) -> usize {

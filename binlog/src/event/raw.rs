@@ -180,6 +180,7 @@ impl SpillWriter {
     }
 
     /// Bytes written.
+    #[cfg(feature = "client")]
     pub(crate) const fn size(&self) -> u64 {
         self.size
     }

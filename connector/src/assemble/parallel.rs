@@ -28,14 +28,16 @@ use super::render::{Renderer, RowChange, RowsPlace, convert_error, row_error};
 use super::rows::{is_skipped, missing_column};
 use super::{Assembler, Place};
 use crate::batch::{BatchBuilder, CountedRecords};
-use crate::config::Config;
+use crate::config::{BATCH_BYTES, Config};
 use crate::convert::FailureMode;
 use crate::error::Error;
 use crate::format::connect_schema::FixedSchemas;
 use crate::format::debezium_json::EnvelopeEnd;
 
-/// Bytes of rows in a run.
-const RUN_BYTES: usize = 64 << 10;
+/// Bytes of rows in a run: the first ones, and the bounds for those after them, which are to make one batch each.
+const RUN_BYTES: usize = 32 << 10;
+const LEAST_RUN_BYTES: usize = 8 << 10;
+const MOST_RUN_BYTES: usize = 64 << 10;
 
 /// Most bytes of a rows event that is kept: larger ones are rendered at once, so that there is no second copy of them.
 const EVENT_BYTES: usize = 1 << 20;
@@ -99,6 +101,8 @@ struct Rendered {
     /// Its records, cut into batches.
     parts: Vec<CountedRecords>,
     rows: u64,
+    /// Bytes of the rows before they were rendered.
+    bytes: usize,
     event_us: i64,
     server_id: u32,
     /// Why it ends behind `parts`.
@@ -273,7 +277,11 @@ impl Assembler {
     }
 
     fn take_over(&mut self, rendered: Rendered) -> Result<(), Error> {
-        let Rendered { parts, rows, event_us, server_id, error } = rendered;
+        let Rendered { parts, rows, bytes, event_us, server_id, error } = rendered;
+        let rendered: usize = parts.iter().map(CountedRecords::size_bytes).sum();
+        if let Some(wanted) = BATCH_BYTES.saturating_mul(bytes).checked_div(rendered) {
+            self.parallel.run_bytes = wanted.clamp(LEAST_RUN_BYTES, MOST_RUN_BYTES);
+        }
         let before = self.tracker.rows_done();
         for records in parts {
             // What was rendered at once comes first.
@@ -300,8 +308,8 @@ impl Job {
         let (mut parts, mut rows) = (Vec::new(), 0);
         let error = self.events(&mut parts, &mut rows).err();
         parts.extend(self.batch.take_counted());
-        let Run { event_us, server_id, .. } = self.run;
-        Rendered { parts, rows, event_us, server_id, error }
+        let Run { event_us, server_id, bytes, .. } = self.run;
+        Rendered { parts, rows, bytes: bytes.len(), event_us, server_id, error }
     }
 
     fn events(&mut self, parts: &mut Vec<CountedRecords>, rows: &mut u64) -> Result<(), Error> {

@@ -41,6 +41,7 @@ pub use modes::{
     SnapshotRules, SslMode, StartState, TableOrder, UnknownName,
 };
 pub use properties::{Properties, Property, Secret, SyntaxError};
+pub(crate) use queue::BATCH_BYTES;
 pub use queue::QueueConfig;
 pub use snapshot::SnapshotConfig;
 pub use stores::{HistoryConfig, OffsetConfig, StoreKind};

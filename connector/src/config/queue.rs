@@ -9,7 +9,7 @@ const DEFAULT_QUEUE_BYTES: u64 = 32 << 20;
 
 /// Bytes of a batch to which the next record is not added: the batches that are filled, wait and are consumed stay in the
 /// cache of a processor, which makes records of any size cheaper.
-const BATCH_BYTES: u64 = 512 << 10;
+pub(crate) const BATCH_BYTES: usize = 512 << 10;
 
 /// Memory, batches and waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,11 +45,10 @@ impl QueueConfig {
 
     /// Whether a batch of so many records and bytes is to be given out. All batches together keep to `max_bytes`.
     pub(crate) fn is_full(&self, records: usize, bytes: usize) -> bool {
+        let is_large = bytes >= BATCH_BYTES;
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let batches = u64::try_from(self.batches() + 2).unwrap_or(u64::MAX);
-        records >= self.max_batch
-            || bytes >= BATCH_BYTES
-            || bytes.saturating_mul(batches) >= self.max_bytes
+        records >= self.max_batch || is_large || bytes.saturating_mul(batches) >= self.max_bytes
     }
 }
 
