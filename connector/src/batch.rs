@@ -639,15 +639,19 @@ impl BatchBuilder {
     /// rows come before them.
     pub(crate) fn adopt(&mut self, counted: CountedRecords, rows: u64, place: OffsetView<'_>) {
         let CountedRecords { records, groups } = counted;
-        let bytes = std::mem::replace(&mut self.bytes, records.bytes);
-        let entries = std::mem::replace(&mut self.entries, records.entries);
-        self.buffers.give_back(bytes, entries);
-        self.shared = records.shared;
+        self.put_records(records);
         self.groups = Groups { points: vec![place.to_point()], groups };
         for group in &mut self.groups.groups {
             group.rows += rows;
         }
-        self.open_parts = 0;
+    }
+
+    /// Makes records that were taken out those of the batch, which has none; its groups are not touched.
+    fn put_records(&mut self, records: HeldRecords) {
+        let bytes = std::mem::replace(&mut self.bytes, records.bytes);
+        let entries = std::mem::replace(&mut self.entries, records.entries);
+        self.buffers.give_back(bytes, entries);
+        self.shared = records.shared;
         self.open_bytes = self.bytes.len();
     }
 
@@ -661,14 +665,11 @@ impl BatchBuilder {
             self.buffers.give_back(held.bytes, held.entries);
             return;
         }
-        let bytes = std::mem::replace(&mut self.bytes, held.bytes);
-        let entries = std::mem::replace(&mut self.entries, held.entries);
-        self.buffers.give_back(bytes, entries);
-        self.shared = held.shared;
-        for _ in 0..held.groups {
+        let groups = held.groups;
+        self.put_records(held);
+        for _ in 0..groups {
             self.groups.push(1, offset_after);
         }
-        self.open_bytes = self.bytes.len();
     }
 
     /// Number of complete groups.

@@ -19,12 +19,11 @@ use std::sync::Arc;
 use holdfast_binlog::event::rows::{RowsEvent, RowsKind, StoredRows};
 use holdfast_binlog::event::table_map::TableMap;
 use holdfast_binlog::event::{Event, EventData};
-use holdfast_binlog::row::{Row, RowError, Side};
-use holdfast_history::offset::SnapshotKind;
+use holdfast_binlog::row::Row;
 use tokio::task::JoinHandle;
 
 use super::context::{Resolved, TableContext};
-use super::render::{Renderer, RowChange, RowsPlace, convert_error, row_error};
+use super::render::{Renderer, RowChange, RowsPlace, convert_error, row_error, row_reader};
 use super::rows::{is_skipped, missing_column};
 use super::{Assembler, Place};
 use crate::batch::{BatchBuilder, CountedRecords};
@@ -51,7 +50,6 @@ pub(super) struct Parallel {
     /// Tasks at once; with one nothing is deferred.
     tasks: usize,
     run_bytes: usize,
-    from_bytes: usize,
     /// Bytes of the open unit's rows events that were rendered at once.
     unit_bytes: usize,
     /// The run that is filled.
@@ -114,7 +112,6 @@ impl Parallel {
         Self {
             tasks: 1,
             run_bytes: RUN_BYTES,
-            from_bytes: FROM_BYTES,
             unit_bytes: 0,
             run: Run::default(),
             running: VecDeque::new(),
@@ -166,7 +163,7 @@ impl Assembler {
     pub(super) fn defers_rows(&mut self, rows: &RowsEvent<'_>, map: &TableMap) -> bool {
         let Self { parallel, tracker, xa, .. } = &*self;
         let is_plain = parallel.tasks > 1
-            && parallel.unit_bytes >= parallel.from_bytes
+            && parallel.unit_bytes >= FROM_BYTES
             && tracker.is_open()
             && !tracker.is_resuming()
             && !tracker.skips_row()
@@ -287,8 +284,7 @@ impl Assembler {
             // What was rendered at once comes first.
             self.ready.extend(self.batch.finish());
             let Self { batch, tracker, xa, birth, lineage, .. } = self;
-            let snapshot: Option<SnapshotKind> = self.snapshot;
-            let birth = birth.as_ref();
+            let (snapshot, birth) = (self.snapshot, birth.as_ref());
             let place = Place { tracker, xa, birth, event_us, server_id, snapshot, lineage };
             batch.adopt(records, before, place.view_with(None));
         }
@@ -321,14 +317,7 @@ impl Job {
             let stored = stored.ok_or(Error::Bug("rows that wait were changed"))?;
             let place = RowsPlace { file, position: *position, ordinal: *ordinal };
             let failed = |error| row_error((file, *position), map, Some(context), error);
-            let mut reader = stored.rows(map).map_err(|error| {
-                row_error(
-                    (file, *position),
-                    map,
-                    None,
-                    RowError { row: 0, side: Side::After, column: None, error },
-                )
-            })?;
+            let mut reader = row_reader((file, *position), &stored, map)?;
             let mut index = 0;
             while reader.read(&mut row).map_err(failed)? {
                 *rows += 1;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use holdfast_binlog::Value;
-use holdfast_binlog::event::rows::RowsKind;
+use holdfast_binlog::event::rows::{RowsEvent, RowsKind};
 use holdfast_binlog::event::table_map::TableMap;
-use holdfast_binlog::row::{Row, RowError, RowImage};
+use holdfast_binlog::row::{Row, RowError, RowImage, RowReader, Side};
 use holdfast_history::TableId;
 
 use super::context::TableContext;
@@ -149,6 +149,17 @@ impl Renderer<'_> {
         let part = self.batch.open_parts();
         self.config.identity_header.then(|| origin.identity(self.lineage, part))
     }
+}
+
+/// Begins to read the rows of an event. `place`: its file and position.
+pub(super) fn row_reader<'a, 't>(
+    place: (&str, u64),
+    rows: &RowsEvent<'a>,
+    map: &'t TableMap,
+) -> Result<RowReader<'a, 't>, Error> {
+    rows.rows(map).map_err(|error| {
+        row_error(place, map, None, RowError { row: 0, side: Side::After, column: None, error })
+    })
 }
 
 /// The error for a row that does not decode. `place`: file and position of its event.

@@ -13,7 +13,7 @@ use holdfast_binlog::wire::DecodeError;
 use holdfast_history::{ShapeMismatch, Table, cross_check};
 
 use super::context::{Resolved, TableContext};
-use super::render::{Renderer, RowChange, RowsPlace, convert_error, row_error};
+use super::render::{Renderer, RowChange, RowsPlace, convert_error, row_error, row_reader};
 use super::{Assembler, VERSION, Why};
 use crate::config::SkippedOperations;
 use crate::convert::{ConvertError, FailureMode, UniformTypes};
@@ -135,14 +135,7 @@ impl Assembler {
         rows: &RowsEvent<'a>,
         map: &'t TableMap,
     ) -> Result<RowReader<'a, 't>, Error> {
-        rows.rows(map).map_err(|error| {
-            self.row_error(
-                event,
-                map,
-                None,
-                RowError { row: 0, side: Side::After, column: None, error },
-            )
-        })
+        row_reader((event.file, event.position), rows, map)
     }
 
     /// Counts rows that are not delivered.

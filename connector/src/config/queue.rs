@@ -22,7 +22,7 @@ pub struct QueueConfig {
     pub max_bytes: u64,
     /// `poll.interval.ms`: how long to wait for records.
     pub poll_interval: Duration,
-    /// `holdfast.tasks`: how many tasks render the rows of a large transaction; 0 for as many as there are processors.
+    /// `holdfast.tasks`: how many tasks render the rows of a large transaction; 0 for as many as the runtime has threads.
     pub tasks: usize,
 }
 
