@@ -20,12 +20,16 @@
 //! Source of Debezium's counting: Debezium 3.6.3.Final, `BinlogOffsetContext` and
 //! `BinlogStreamingChangeEventSource#handleEvent`.
 
+mod executed;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::gtid::{Gtid, GtidError, GtidPos, GtidSet, MariaDbGtid};
 use crate::position::BinlogFile;
+
+pub use executed::Executed;
 
 /// The GTID of one transaction, of either family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,26 +71,23 @@ pub enum Gtids {
 }
 
 impl Gtids {
-    /// Adds one transaction. A GTID of the other family is left out: a log has one family, and a set of the other
-    /// would be wrong either way.
-    fn add(&mut self, gtid: TransactionGtid) {
-        match (self, gtid) {
-            (Self::MySql(set), TransactionGtid::MySql(gtid)) => {
-                // A number of zero or beyond the server's range names no transaction that could be asked for again.
-                let _ = set.add(gtid);
-            }
-            (Self::MariaDb(pos), TransactionGtid::MariaDb(gtid)) => pos.advance(gtid),
-            (Self::MySql(_), TransactionGtid::MariaDb(_))
-            | (Self::MariaDb(_), TransactionGtid::MySql(_)) => {}
-        }
-    }
-
     /// Whether nothing is in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
             Self::MySql(set) => set.is_empty(),
             Self::MariaDb(pos) => pos.is_empty(),
+        }
+    }
+
+    /// Whether a transaction is in it.
+    #[must_use]
+    pub fn contains(&self, gtid: TransactionGtid) -> bool {
+        match (self, gtid) {
+            (Self::MySql(set), TransactionGtid::MySql(gtid)) => set.contains(gtid),
+            (Self::MariaDb(pos), TransactionGtid::MariaDb(gtid)) => pos.contains(gtid),
+            (Self::MySql(_), TransactionGtid::MariaDb(_))
+            | (Self::MariaDb(_), TransactionGtid::MySql(_)) => false,
         }
     }
 }
@@ -110,7 +111,7 @@ pub struct Unit {
     /// an open unit, the end of a closed one.
     pub position: u64,
     /// Transactions done before the unit; `None` when they are not known.
-    pub gtids: Option<Arc<Gtids>>,
+    pub gtids: Option<Executed>,
     /// The unit's own GTID; `None` for a closed unit and without GTIDs.
     pub gtid: Option<TransactionGtid>,
     /// Byte offset of the unit's GTID event: a restart by position begins there, so that replayed records keep their
@@ -134,7 +135,7 @@ pub struct RestartPoint {
 impl RestartPoint {
     /// Between units, at a byte offset of a file.
     #[must_use]
-    pub fn closed(file: Arc<str>, position: u64, gtids: Option<Arc<Gtids>>) -> Self {
+    pub fn closed(file: Arc<str>, position: u64, gtids: Option<Executed>) -> Self {
         let unit = Unit { file, position, gtids, gtid: None, gtid_position: position };
         Self { unit: Arc::new(unit), events: 0, event_row: 0, rows: 0 }
     }
@@ -203,9 +204,9 @@ enum State {
 #[derive(Debug)]
 pub struct TxnTracker {
     file: Arc<str>,
-    executed: Option<Arc<Gtids>>,
+    executed: Option<Executed>,
     /// Transactions done before the announced or open unit.
-    before: Option<Arc<Gtids>>,
+    before: Option<Executed>,
     state: State,
     point: RestartPoint,
     rows_events: u64,
@@ -220,7 +221,7 @@ impl TxnTracker {
     /// known".
     #[must_use]
     pub fn new(file: Arc<str>, position: u64, gtids: Option<Gtids>) -> Self {
-        let executed = gtids.map(Arc::new);
+        let executed = gtids.map(Executed::from);
         let point = RestartPoint::closed(Arc::clone(&file), position, executed.clone());
         Self {
             file,
@@ -274,7 +275,7 @@ impl TxnTracker {
         if self.executed.is_some() || self.state != State::Closed || self.resume.is_some() {
             return;
         }
-        self.executed = Some(Arc::new(executed));
+        self.executed = Some(executed.into());
         self.before.clone_from(&self.executed);
         let position = self.point.unit.position;
         if self.point.unit.file == self.file {
@@ -286,7 +287,7 @@ impl TxnTracker {
     pub fn gtid(&mut self, position: u64, gtid: Option<TransactionGtid>) {
         self.before = self.executed.clone();
         if let (Some(gtid), Some(executed)) = (gtid, self.executed.as_mut()) {
-            Arc::make_mut(executed).add(gtid);
+            executed.add(gtid);
         }
         self.state = State::Announced { gtid, position };
     }
@@ -424,11 +425,7 @@ impl TxnTracker {
     /// Whether a transaction is done already, or announced.
     #[must_use]
     pub fn has_executed(&self, gtid: TransactionGtid) -> bool {
-        match (self.executed.as_deref(), gtid) {
-            (Some(Gtids::MySql(set)), TransactionGtid::MySql(gtid)) => set.contains(gtid),
-            (Some(Gtids::MariaDb(pos)), TransactionGtid::MariaDb(gtid)) => pos.contains(gtid),
-            (_, _) => false,
-        }
+        self.executed.as_ref().is_some_and(|executed| executed.contains(gtid))
     }
 
     /// Rows of the open unit that were met so far.
@@ -524,8 +521,8 @@ impl TxnTracker {
 
     /// Transactions done so far, an announced or open one included.
     #[must_use]
-    pub fn executed(&self) -> Option<&Gtids> {
-        self.executed.as_deref()
+    pub const fn executed(&self) -> Option<&Executed> {
+        self.executed.as_ref()
     }
 }
 

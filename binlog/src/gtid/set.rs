@@ -152,8 +152,13 @@ impl GtidSet {
     /// [`GtidErrorKind::Zero`] or [`GtidErrorKind::TooLarge`] for a number that no transaction has.
     pub fn add(&mut self, gtid: Gtid) -> Result<(), GtidError> {
         let new = Interval::new(gtid.number, gtid.number)?;
-        insert(self.sources.entry((gtid.source, gtid.tag)).or_default(), new);
+        self.add_run(gtid.source, gtid.tag, new);
         Ok(())
+    }
+
+    /// Adds a run of transactions of one source.
+    pub(crate) fn add_run(&mut self, source: Uuid, tag: Tag, run: Interval) {
+        insert(self.sources.entry((source, tag)).or_default(), run);
     }
 
     /// Adds all transactions of `other`.

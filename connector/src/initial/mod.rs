@@ -323,7 +323,7 @@ impl Source {
             let gtids = parse_gtids(text, self.config.is_mariadb()).map_err(|error| {
                 Error::Start(format!("the server's GTIDs can't be read: {error}"))
             })?;
-            Some(Arc::new(gtids))
+            Some(gtids.into())
         } else {
             None
         };
