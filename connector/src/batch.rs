@@ -10,12 +10,13 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use holdfast_binlog::txn::RestartPoint;
 use holdfast_history::TableId;
 
 use crate::ack::{AckGroup, GroupNumber, SharedLedger};
+use crate::config::BATCH_BYTES;
 use crate::identity::EventId;
 use crate::offset::{OffsetPoint, OffsetView};
 use crate::record::{ChangeRecord, RecordKind};
@@ -208,14 +209,44 @@ impl Groups {
     }
 }
 
-/// What the records of a batch are written into.
+/// Records and their groups, and the memory that they are in.
 #[derive(Debug, Default)]
 struct Buffer {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
+    shared: Shared,
+    groups: Groups,
+}
+
+impl Buffer {
+    /// Room for text in a new one, bytes: a batch and the record that fills it. Of what is not written to, only the
+    /// addresses are taken.
+    const ROOM: usize = BATCH_BYTES + (64 << 10);
+    /// Room for entries in a new one.
+    const ENTRIES: usize = 256;
+
+    fn new() -> Self {
+        Self {
+            bytes: Vec::with_capacity(Self::ROOM),
+            entries: Vec::with_capacity(Self::ENTRIES),
+            ..Self::default()
+        }
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.entries.clear();
+        self.shared.subjects.clear();
+        self.shared.files.clear();
+        self.groups.points.clear();
+        self.groups.groups.clear();
+    }
 }
 
 /// Buffers that batches gave back, for the next ones: memory that is mapped already.
+///
+/// A buffer comes back full and is emptied by the one who takes it. What is freed then was allocated by the same thread, more
+/// often than not; freed by the consumer's, it would have both wait for each other inside the allocator.
 #[derive(Debug, Clone, Default)]
 struct Buffers(Arc<Mutex<Vec<Buffer>>>);
 
@@ -227,19 +258,27 @@ impl Buffers {
     /// Capacity for entries that is kept.
     const MOST_ENTRIES: usize = 1 << 16;
 
-    fn take(&self) -> Buffer {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    fn lock(&self) -> MutexGuard<'_, Vec<Buffer>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn give_back(&self, mut bytes: Vec<u8>, mut entries: Vec<Entry>) {
-        bytes.clear();
-        entries.clear();
-        if bytes.capacity() > Self::LARGEST || entries.capacity() > Self::MOST_ENTRIES {
+    fn take(&self) -> Buffer {
+        let kept = self.lock().pop();
+        kept.map_or_else(Buffer::new, |mut buffer| {
+            buffer.clear();
+            buffer
+        })
+    }
+
+    fn give_back(&self, buffer: Buffer) {
+        let Buffer { bytes, entries, .. } = &buffer;
+        let (text, records) = (bytes.capacity(), entries.capacity());
+        if text == 0 || text > Self::LARGEST || records > Self::MOST_ENTRIES {
             return;
         }
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.lock();
         if kept.len() < Self::MOST {
-            kept.push(Buffer { bytes, entries });
+            kept.push(buffer);
         }
     }
 }
@@ -247,11 +286,10 @@ impl Buffers {
 /// What a batch holds. Its records are given out again from here when a consumer gives one back.
 #[derive(Debug)]
 pub(crate) struct BatchData {
-    bytes: Vec<u8>,
-    lineage: Arc<str>,
-    entries: Vec<Entry>,
-    shared: Shared,
+    /// Its records; the groups are apart.
+    records: Buffer,
     groups: Arc<Groups>,
+    lineage: Arc<str>,
     /// Number of the first group.
     first: GroupNumber,
     offset_before: OffsetPoint,
@@ -261,7 +299,11 @@ pub(crate) struct BatchData {
 
 impl Drop for BatchData {
     fn drop(&mut self) {
-        self.buffers.give_back(std::mem::take(&mut self.bytes), std::mem::take(&mut self.entries));
+        let mut buffer = std::mem::take(&mut self.records);
+        if let Some(groups) = Arc::get_mut(&mut self.groups) {
+            buffer.groups = std::mem::take(groups);
+        }
+        self.buffers.give_back(buffer);
     }
 }
 
@@ -346,9 +388,10 @@ impl Batch {
 
     /// One group of a batch, given out again.
     pub(crate) fn again(data: Arc<BatchData>, group: usize, redelivery: u32) -> Self {
-        let first = data.entries.partition_point(|entry| entry.group() < group);
-        let end = data.entries.partition_point(|entry| entry.group() <= group);
-        Self { data, entries: first..end, redelivery }
+        let entries = &data.records.entries;
+        let first = entries.partition_point(|entry| entry.group() < group);
+        let end = entries.partition_point(|entry| entry.group() <= group);
+        Self { entries: first..end, data, redelivery }
     }
 
     /// Number of the last group.
@@ -379,7 +422,7 @@ impl Batch {
 
     /// The text of a record's part.
     pub(crate) fn text(&self, range: Range<usize>) -> &[u8] {
-        self.data.bytes.get(range).unwrap_or_default()
+        self.data.records.bytes.get(range).unwrap_or_default()
     }
 
     /// The identity of a record.
@@ -390,7 +433,7 @@ impl Batch {
     /// What a record of this batch is about.
     #[expect(clippy::indexing_slicing, reason = "an entry names what its own batch holds")]
     pub(crate) fn subject(&self, entry: &Entry) -> &Subject {
-        &self.data.shared.subjects[entry.subject as usize]
+        &self.data.records.shared.subjects[entry.subject as usize]
     }
 
     /// Where a record of this batch came from.
@@ -398,7 +441,7 @@ impl Batch {
     pub(crate) fn origin(&self, entry: &Entry) -> RecordOrigin<'_> {
         RecordOrigin {
             table: &self.subject(entry).table,
-            file: &self.data.shared.files[entry.file as usize],
+            file: &self.data.records.shared.files[entry.file as usize],
             pos: entry.pos,
             ordinal: entry.ordinal,
             row: entry.row,
@@ -406,7 +449,7 @@ impl Batch {
     }
 
     fn entries(&self) -> &[Entry] {
-        self.data.entries.get(self.entries.clone()).unwrap_or_default()
+        self.data.records.entries.get(self.entries.clone()).unwrap_or_default()
     }
 
     /// The first and the last group.
@@ -427,10 +470,8 @@ pub(crate) struct RecordHead<'a> {
 /// The writing side of a batch.
 #[derive(Debug)]
 pub(crate) struct BatchBuilder {
-    bytes: Vec<u8>,
-    entries: Vec<Entry>,
-    shared: Shared,
-    groups: Groups,
+    /// What was written; without memory of its own until there is a record.
+    written: Buffer,
     offset_before: OffsetPoint,
     lineage: Arc<str>,
     ledger: SharedLedger,
@@ -451,10 +492,7 @@ impl BatchBuilder {
     /// Starts empty; `offset` is the offset with everything before the batch done.
     pub(crate) fn new(offset: OffsetPoint, lineage: Arc<str>, ledger: SharedLedger) -> Self {
         Self {
-            bytes: Vec::new(),
-            entries: Vec::new(),
-            shared: Shared::default(),
-            groups: Groups::default(),
+            written: Buffer::default(),
             offset_before: offset,
             lineage,
             ledger,
@@ -488,10 +526,14 @@ impl BatchBuilder {
         head: RecordHead<'_>,
         write: impl FnOnce(&mut RecordWriter<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let start = self.bytes.len();
-        let mut writer = RecordWriter { out: &mut self.bytes, headers_end: None, key_end: None };
+        if self.written.bytes.capacity() == 0 {
+            self.take_memory();
+        }
+        let start = self.written.bytes.len();
+        let mut writer =
+            RecordWriter { out: &mut self.written.bytes, headers_end: None, key_end: None };
         if let Err(error) = write(&mut writer) {
-            self.bytes.truncate(start);
+            self.written.bytes.truncate(start);
             return Err(error);
         }
         let mut headers_end = writer.headers_end.unwrap_or(start);
@@ -499,12 +541,12 @@ impl BatchBuilder {
         let RecordHead { kind, topic, origin } = head;
         let mut topic = Cow::Borrowed(topic);
         if let Some(chain) = &mut self.chain {
-            let part = |range: Range<usize>| self.bytes.get(range).unwrap_or_default();
+            let part = |range: Range<usize>| self.written.bytes.get(range).unwrap_or_default();
             let text = RecordText {
                 topic: &topic,
                 headers: part(start..headers_end),
                 key: part(headers_end..key_end),
-                value: part(key_end..self.bytes.len()),
+                value: part(key_end..self.written.bytes.len()),
                 envelope: matches!(kind, RecordKind::Data(_)),
             };
             let draft = match chain.apply(text) {
@@ -514,29 +556,38 @@ impl BatchBuilder {
                     None
                 }
             };
-            self.bytes.truncate(start);
+            self.written.bytes.truncate(start);
             let Some(draft) = draft else { return Ok(()) };
-            (headers_end, key_end) = draft.write(&mut self.bytes);
+            (headers_end, key_end) = draft.write(&mut self.written.bytes);
             if *draft.topic != **topic {
                 topic = Cow::Owned(chain.topic(&draft.topic));
             }
         }
-        self.entries.push(Entry {
+        self.written.entries.push(Entry {
             start,
             headers_end,
             key_end,
-            end: self.bytes.len(),
+            end: self.written.bytes.len(),
             pos: origin.pos,
             ordinal: origin.ordinal,
             row: origin.row,
-            subject: self.shared.subject(&topic, origin.table),
-            file: self.shared.file(origin.file),
-            group: index_of(self.groups.len()),
+            subject: self.written.shared.subject(&topic, origin.table),
+            file: self.written.shared.file(origin.file),
+            group: index_of(self.written.groups.len()),
             part: self.open_parts,
             kind,
         });
         self.open_parts += 1;
         Ok(())
+    }
+
+    #[cold]
+    fn take_memory(&mut self) {
+        let empty = std::mem::take(&mut self.written);
+        self.written = self.buffers.take();
+        if empty.groups.len() > 0 {
+            self.written.groups = empty.groups;
+        }
     }
 
     /// Why a record could not be transformed, once. Its group was taken back.
@@ -554,9 +605,9 @@ impl BatchBuilder {
             self.advance(offset_after);
             return;
         }
-        self.groups.push(self.open_parts, offset_after);
+        self.written.groups.push(self.open_parts, offset_after);
         self.open_parts = 0;
-        self.open_bytes = self.bytes.len();
+        self.open_bytes = self.written.bytes.len();
         self.placed = true;
     }
 
@@ -567,10 +618,10 @@ impl BatchBuilder {
         let closed = self.placed
             && self.open_parts > 0
             && self.failure.is_none()
-            && self.groups.push_counts(self.open_parts, restart);
+            && self.written.groups.push_counts(self.open_parts, restart);
         if closed {
             self.open_parts = 0;
-            self.open_bytes = self.bytes.len();
+            self.open_bytes = self.written.bytes.len();
         }
         closed
     }
@@ -582,118 +633,112 @@ impl BatchBuilder {
 
     /// Closes the open group of records that another builder will append.
     pub(crate) fn close_sibling_group(&mut self) {
-        self.groups.push(self.open_parts, self.offset_before.view());
+        self.written.groups.push(self.open_parts, self.offset_before.view());
         self.open_parts = 0;
-        self.open_bytes = self.bytes.len();
+        self.open_bytes = self.written.bytes.len();
     }
 
     /// Takes the open group back.
     pub(crate) fn drop_group(&mut self) {
-        let keep = self.entries.len() - usize::try_from(self.open_parts).unwrap_or_default();
-        self.entries.truncate(keep);
-        self.bytes.truncate(self.open_bytes);
+        let keep =
+            self.written.entries.len() - usize::try_from(self.open_parts).unwrap_or_default();
+        self.written.entries.truncate(keep);
+        self.written.bytes.truncate(self.open_bytes);
         self.open_parts = 0;
     }
 
     /// Notes that the stream went on to `offset` without a record.
     pub(crate) fn advance(&mut self, offset: OffsetView<'_>) {
-        if !self.groups.advance(offset) {
+        if !self.written.groups.advance(offset) {
             self.offset_before = offset.to_point();
             let offset = self.offset_before.clone();
             self.ledger.update(|ledger| ledger.advance(offset));
         }
     }
 
-    /// Takes all records out, closed groups and the open one, to be pasted or dropped later.
+    /// Takes all closed groups out, to be pasted, appended, [adopted](Self::adopt) or dropped later. The open group is
+    /// dropped.
     pub(crate) fn take_all(&mut self) -> HeldRecords {
-        let groups = self.groups.len();
-        self.groups = Groups::default();
-        self.take_records(groups)
-    }
-
-    fn take_records(&mut self, groups: usize) -> HeldRecords {
-        self.open_parts = 0;
+        self.drop_group();
         self.open_bytes = 0;
-        let Buffer { bytes, entries } = self.buffers.take();
-        let bytes = std::mem::replace(&mut self.bytes, bytes);
-        let mut entries = std::mem::replace(&mut self.entries, entries);
-        entries.retain(|entry| entry.group() < groups);
-        HeldRecords { bytes, entries, shared: std::mem::take(&mut self.shared), groups }
+        HeldRecords(std::mem::take(&mut self.written))
     }
 
     /// Closes the open group where the counts of its unit alone are known; the rest comes when it is [adopted](Self::adopt).
     pub(crate) fn close_counted(&mut self, events: u64, event_row: u64, rows: u64) {
         let parts = std::mem::take(&mut self.open_parts);
-        self.groups.groups.push(GroupEntry { parts, point: 0, events, event_row, rows });
-        self.open_bytes = self.bytes.len();
+        self.written.groups.groups.push(GroupEntry { parts, point: 0, events, event_row, rows });
+        self.open_bytes = self.written.bytes.len();
     }
 
-    /// Takes out all records of groups that were closed by counts; `None` when there are none.
-    pub(crate) fn take_counted(&mut self) -> Option<CountedRecords> {
-        let groups = std::mem::take(&mut self.groups.groups);
-        let records = self.take_records(groups.len());
-        (!groups.is_empty()).then_some(CountedRecords { records, groups })
+    /// Takes all closed groups out; `None` when there are none.
+    pub(crate) fn take_closed(&mut self) -> Option<HeldRecords> {
+        (self.written.groups.len() > 0).then(|| self.take_all())
     }
 
-    /// Makes records that were taken out the batch, which must be empty. Their unit is that of `place`, and `rows` of its
-    /// rows come before them.
-    pub(crate) fn adopt(&mut self, counted: CountedRecords, rows: u64, place: OffsetView<'_>) {
-        let CountedRecords { records, groups } = counted;
-        self.put_records(records);
-        self.groups = Groups { points: vec![place.to_point()], groups };
-        for group in &mut self.groups.groups {
+    /// Makes groups that were [closed by counts](Self::close_counted) and taken out the batch, which must be empty. Their
+    /// unit is that of `place`, and `rows` of its rows come before them.
+    pub(crate) fn adopt(&mut self, records: HeldRecords, rows: u64, place: OffsetView<'_>) {
+        self.put(records);
+        let Groups { points, groups } = &mut self.written.groups;
+        points.push(place.to_point());
+        for group in groups {
             group.rows += rows;
         }
     }
 
-    /// Makes records that were taken out those of the batch, which has none; its groups are not touched.
-    fn put_records(&mut self, records: HeldRecords) {
-        let bytes = std::mem::replace(&mut self.bytes, records.bytes);
-        let entries = std::mem::replace(&mut self.entries, records.entries);
-        self.buffers.give_back(bytes, entries);
-        self.shared = records.shared;
-        self.open_bytes = self.bytes.len();
+    /// Makes records that were taken out those of the batch, which has none.
+    fn put(&mut self, HeldRecords(buffer): HeldRecords) {
+        self.buffers.give_back(std::mem::replace(&mut self.written, buffer));
+        self.open_bytes = self.written.bytes.len();
     }
 
     /// Appends groups of one record each that were taken out; `offset_after` is the offset after any of them. They
     /// become the batch as they are where it is empty.
     pub(crate) fn append(&mut self, held: HeldRecords, offset_after: OffsetView<'_>) {
-        if !self.entries.is_empty() || self.groups.len() > 0 {
-            for group in 0..held.groups() {
+        let groups = held.groups();
+        if !self.written.entries.is_empty() || self.written.groups.len() > 0 {
+            for group in 0..groups {
                 self.paste(&held, group, offset_after);
             }
-            self.buffers.give_back(held.bytes, held.entries);
+            self.buffers.give_back(held.0);
             return;
         }
-        let groups = held.groups;
-        self.put_records(held);
+        self.put(held);
+        let written = &mut self.written.groups;
+        written.points.clear();
+        written.groups.clear();
         for _ in 0..groups {
-            self.groups.push(1, offset_after);
+            written.push(1, offset_after);
         }
     }
 
     /// Number of complete groups.
     pub(crate) const fn group_count(&self) -> usize {
-        self.groups.len()
+        self.written.groups.len()
     }
 
     /// Appends one group of records that were taken out.
     pub(crate) fn paste(&mut self, held: &HeldRecords, group: usize, offset_after: OffsetView<'_>) {
+        if self.written.bytes.capacity() == 0 {
+            self.take_memory();
+        }
+        let Buffer { bytes, entries, shared, groups } = &mut self.written;
         for entry in held.group(group) {
-            let subject = held.shared.subjects.get(entry.subject as usize);
-            let file = held.shared.files.get(entry.file as usize);
+            let subject = held.0.shared.subjects.get(entry.subject as usize);
+            let file = held.0.shared.files.get(entry.file as usize);
             let (Some(subject), Some(file)) = (subject, file) else { continue };
-            let start = self.bytes.len();
-            let text = held.bytes.get(entry.start..entry.end).unwrap_or_default();
-            self.bytes.extend_from_slice(text);
-            self.entries.push(Entry {
+            let start = bytes.len();
+            let text = held.0.bytes.get(entry.start..entry.end).unwrap_or_default();
+            bytes.extend_from_slice(text);
+            entries.push(Entry {
                 start,
                 headers_end: start + entry.headers().len(),
                 key_end: start + entry.headers().len() + entry.key().len(),
-                end: self.bytes.len(),
-                subject: self.shared.subject(&subject.topic, &subject.table),
-                file: self.shared.file(file),
-                group: index_of(self.groups.len()),
+                end: bytes.len(),
+                subject: shared.subject(&subject.topic, &subject.table),
+                file: shared.file(file),
+                group: index_of(groups.len()),
                 ..entry.clone()
             });
             self.open_parts += 1;
@@ -703,31 +748,25 @@ impl BatchBuilder {
 
     /// Gives the batch out and starts the next one; `None` when there is no complete group.
     pub(crate) fn finish(&mut self) -> Option<Batch> {
-        let last = self.groups.offset_after(self.groups.len().checked_sub(1)?)?;
-        let group_count = self.groups.len();
-        let next = Groups { points: Vec::new(), groups: Vec::with_capacity(group_count) };
-        let groups = Arc::new(std::mem::replace(&mut self.groups, next));
-        let Buffer { bytes, entries } = self.buffers.take();
-        let bytes = std::mem::replace(&mut self.bytes, bytes);
-        let entries = std::mem::replace(&mut self.entries, entries);
+        let last = self.written.groups.offset_after(self.written.groups.len().checked_sub(1)?)?;
+        let mut records = std::mem::take(&mut self.written);
+        let groups = Arc::new(std::mem::take(&mut records.groups));
         let mut first = GroupNumber(0);
         self.ledger.update(|ledger| first = ledger.push(Arc::clone(&groups)));
         self.open_bytes = 0;
         let offset_before = std::mem::replace(&mut self.offset_before, last);
         let lineage = Arc::clone(&self.lineage);
-        let records = entries.len();
+        let entries = 0..records.entries.len();
         let data = BatchData {
-            bytes,
-            lineage,
-            entries,
-            shared: std::mem::take(&mut self.shared),
+            records,
             groups,
+            lineage,
             first,
             offset_before,
             ledger: self.ledger.clone(),
             buffers: self.buffers.clone(),
         };
-        Some(Batch { data: Arc::new(data), entries: 0..records, redelivery: 0 })
+        Some(Batch { data: Arc::new(data), entries, redelivery: 0 })
     }
 
     /// The log that the records' identities name.
@@ -747,49 +786,43 @@ impl BatchBuilder {
 
     /// Records in closed groups and the open one.
     pub(crate) const fn len(&self) -> usize {
-        self.entries.len()
+        self.written.entries.len()
     }
 
     /// Bytes of text so far.
     pub(crate) const fn size_bytes(&self) -> usize {
-        self.bytes.len()
+        self.written.bytes.len()
     }
 }
 
 /// Records that wait outside of any batch, in their groups.
 #[derive(Debug)]
-pub(crate) struct HeldRecords {
-    bytes: Vec<u8>,
-    entries: Vec<Entry>,
-    shared: Shared,
-    groups: usize,
-}
-
-/// Records of whole groups, taken out of a builder, with the counts that their offsets have.
-#[derive(Debug)]
-pub(crate) struct CountedRecords {
-    records: HeldRecords,
-    groups: Vec<GroupEntry>,
-}
-
-impl CountedRecords {
-    /// Bytes of text.
-    pub(crate) const fn size_bytes(&self) -> usize {
-        self.records.bytes.len()
-    }
-}
+pub(crate) struct HeldRecords(Buffer);
 
 impl HeldRecords {
     /// Number of groups.
     pub(crate) const fn groups(&self) -> usize {
-        self.groups
+        self.0.groups.len()
+    }
+
+    /// Bytes of text.
+    pub(crate) const fn size_bytes(&self) -> usize {
+        self.0.bytes.len()
+    }
+
+    /// The same in no more memory than it needs, for what waits long.
+    pub(crate) fn compact(mut self) -> Self {
+        self.0.bytes.shrink_to_fit();
+        self.0.entries.shrink_to_fit();
+        self
     }
 
     /// The entries of a group.
     fn group(&self, group: usize) -> &[Entry] {
-        let first = self.entries.partition_point(|entry| entry.group() < group);
-        let end = self.entries.partition_point(|entry| entry.group() <= group);
-        self.entries.get(first..end).unwrap_or_default()
+        let entries = &self.0.entries;
+        let first = entries.partition_point(|entry| entry.group() < group);
+        let end = entries.partition_point(|entry| entry.group() <= group);
+        entries.get(first..end).unwrap_or_default()
     }
 }
 

@@ -26,7 +26,7 @@ use super::context::{Resolved, TableContext};
 use super::render::{Renderer, RowChange, RowsPlace, convert_error, row_error, row_reader};
 use super::rows::{is_skipped, missing_column};
 use super::{Assembler, Place};
-use crate::batch::{BatchBuilder, CountedRecords};
+use crate::batch::{BatchBuilder, HeldRecords};
 use crate::config::{BATCH_BYTES, Config};
 use crate::convert::FailureMode;
 use crate::error::Error;
@@ -55,6 +55,8 @@ pub(super) struct Parallel {
     /// The run that is filled.
     run: Run,
     running: VecDeque<JoinHandle<Rendered>>,
+    /// The memory of runs that are done.
+    spare: Vec<Run>,
     /// The table map of the last rows event.
     map: Option<Arc<TableMap>>,
 }
@@ -97,12 +99,9 @@ struct Job {
 #[derive(Debug)]
 struct Rendered {
     /// Its records, cut into batches.
-    parts: Vec<CountedRecords>,
+    parts: Vec<HeldRecords>,
     rows: u64,
-    /// Bytes of the rows before they were rendered.
-    bytes: usize,
-    event_us: i64,
-    server_id: u32,
+    run: Run,
     /// Why it ends behind `parts`.
     error: Option<Error>,
 }
@@ -115,6 +114,7 @@ impl Parallel {
             unit_bytes: 0,
             run: Run::default(),
             running: VecDeque::new(),
+            spare: Vec::new(),
             map: None,
         }
     }
@@ -221,8 +221,9 @@ impl Assembler {
     }
 
     fn job(&mut self) -> Job {
+        let next = self.parallel.spare.pop().unwrap_or_default();
         Job {
-            run: std::mem::take(&mut self.parallel.run),
+            run: std::mem::replace(&mut self.parallel.run, next),
             config: Arc::clone(&self.config),
             schemas: Arc::clone(&self.schemas),
             lineage: Arc::clone(&self.lineage_name),
@@ -274,10 +275,16 @@ impl Assembler {
     }
 
     fn take_over(&mut self, rendered: Rendered) -> Result<(), Error> {
-        let Rendered { parts, rows, bytes, event_us, server_id, error } = rendered;
-        let rendered: usize = parts.iter().map(CountedRecords::size_bytes).sum();
-        if let Some(wanted) = BATCH_BYTES.saturating_mul(bytes).checked_div(rendered) {
+        let Rendered { parts, rows, mut run, error } = rendered;
+        let Run { event_us, server_id, .. } = run;
+        let rendered: usize = parts.iter().map(HeldRecords::size_bytes).sum();
+        if let Some(wanted) = BATCH_BYTES.saturating_mul(run.bytes.len()).checked_div(rendered) {
             self.parallel.run_bytes = wanted.clamp(LEAST_RUN_BYTES, MOST_RUN_BYTES);
+        }
+        run.bytes.clear();
+        run.events.clear();
+        if run.bytes.capacity() <= EVENT_BYTES && self.parallel.spare.len() <= self.parallel.tasks {
+            self.parallel.spare.push(run);
         }
         let before = self.tracker.rows_done();
         for records in parts {
@@ -303,12 +310,11 @@ impl Job {
     fn render(mut self) -> Rendered {
         let (mut parts, mut rows) = (Vec::new(), 0);
         let error = self.events(&mut parts, &mut rows).err();
-        parts.extend(self.batch.take_counted());
-        let Run { event_us, server_id, bytes, .. } = self.run;
-        Rendered { parts, rows, bytes: bytes.len(), event_us, server_id, error }
+        parts.extend(self.batch.take_closed());
+        Rendered { parts, rows, run: self.run, error }
     }
 
-    fn events(&mut self, parts: &mut Vec<CountedRecords>, rows: &mut u64) -> Result<(), Error> {
+    fn events(&mut self, parts: &mut Vec<HeldRecords>, rows: &mut u64) -> Result<(), Error> {
         let Self { run, config, schemas, lineage, file, batch } = self;
         let mut row = Row::new();
         for event in &run.events {
@@ -331,7 +337,7 @@ impl Job {
                 index += 1;
                 batch.close_counted(event.events, index, *rows);
                 if config.queue.is_full(batch.len(), batch.size_bytes()) {
-                    parts.extend(batch.take_counted());
+                    parts.extend(batch.take_closed());
                 }
             }
         }

@@ -309,7 +309,7 @@ impl Assembler {
             self.finish_full();
             return Ok(());
         }
-        let records = self.batch.take_all();
+        let records = self.batch.take_all().compact();
         self.xa.held.retain(|unit| unit.place.xid != place.xid);
         self.xa.held.push(HeldUnit { place, records: Some(records), rows });
         self.xa.render();

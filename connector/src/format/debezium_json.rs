@@ -13,6 +13,8 @@
 //! Field order and names are those of Debezium 3.6.3.Final (`io.debezium.data.Envelope`, `io.debezium.schema.SchemaFactory`,
 //! `BinlogSourceInfoStructMaker`).
 
+use std::ops::Range;
+
 use super::json::{
     write_i64, write_null, write_optional_string, write_optional_u64, write_string, write_u64,
 };
@@ -61,9 +63,10 @@ pub struct SourceInfo<'a> {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct EnvelopeEnd {
-    before_row: Vec<u8>,
-    after_row: Vec<u8>,
-    stamp: Vec<u8>,
+    /// All three, one behind the other.
+    text: Vec<u8>,
+    row_at: usize,
+    stamp_at: usize,
 }
 
 impl EnvelopeEnd {
@@ -77,14 +80,14 @@ impl EnvelopeEnd {
 
     /// Renders another one into the same memory.
     pub fn render(&mut self, source: &SourceInfo<'_>, now_ns: i64) {
-        self.before_row.clear();
-        self.before_row.extend_from_slice(b",\"source\":");
-        write_source_until_row(source, &mut self.before_row);
-        self.after_row.clear();
-        write_source_after_row(source, &mut self.after_row);
-        self.after_row.extend_from_slice(b",\"transaction\":");
-        let out = &mut self.stamp;
+        let out = &mut self.text;
         out.clear();
+        out.extend_from_slice(b",\"source\":");
+        write_source_until_row(source, out);
+        self.row_at = out.len();
+        write_source_after_row(source, out);
+        out.extend_from_slice(b",\"transaction\":");
+        self.stamp_at = out.len();
         out.extend_from_slice(b"\",\"ts_ms\":");
         write_i64(now_ns.div_euclid(1_000_000), out);
         out.extend_from_slice(b",\"ts_us\":");
@@ -92,6 +95,10 @@ impl EnvelopeEnd {
         out.extend_from_slice(b",\"ts_ns\":");
         write_i64(now_ns, out);
         out.push(b'}');
+    }
+
+    fn part(&self, range: Range<usize>) -> &[u8] {
+        self.text.get(range).unwrap_or_default()
     }
 
     /// Ends an envelope after the after image. `row` is the zero-based row in the event.
@@ -102,9 +109,9 @@ impl EnvelopeEnd {
         op: Op,
         out: &mut Vec<u8>,
     ) {
-        out.extend_from_slice(&self.before_row);
+        out.extend_from_slice(self.part(0..self.row_at));
         write_u64(u64::from(row), out);
-        out.extend_from_slice(&self.after_row);
+        out.extend_from_slice(self.part(self.row_at..self.stamp_at));
         match transaction {
             None => write_null(out),
             Some(block) => {
@@ -119,7 +126,7 @@ impl EnvelopeEnd {
         }
         out.extend_from_slice(b",\"op\":\"");
         out.extend_from_slice(op.as_str().as_bytes());
-        out.extend_from_slice(&self.stamp);
+        out.extend_from_slice(self.part(self.stamp_at..self.text.len()));
     }
 }
 
