@@ -79,6 +79,11 @@ fn wide_columns() -> impl Iterator<Item = (&'static str, &'static str)> {
     WIDE.iter().flat_map(|(kind, value, times)| (0..*times).map(move |_| (*kind, *value)))
 }
 
+/// The types of the 59 columns of the wide table beside its key.
+pub fn wide_types() -> impl Iterator<Item = &'static str> {
+    wide_columns().map(|(kind, _)| kind)
+}
+
 /// The table of 60 columns.
 #[must_use]
 pub fn wide_table() -> String {

@@ -84,6 +84,8 @@ fn tail<const N: usize>(bytes: [u8; N], skip: usize) -> Vec<u8> {
 pub enum Json {
     /// A number of 16 bits, which stands in its entry.
     Int(i16),
+    /// `true`, `false`, or `null` for none, which stands in its entry.
+    Literal(Option<bool>),
     /// A number with a fraction.
     Double(f64),
     /// A text of less than 128 bytes.
@@ -107,6 +109,7 @@ impl Json {
         match self {
             Self::Object(_) => 0,
             Self::Array(_) => 2,
+            Self::Literal(_) => 4,
             Self::Int(_) => 5,
             Self::Double(_) => 11,
             Self::Text(_) => 12,
@@ -116,6 +119,11 @@ impl Json {
     fn body(&self) -> Vec<u8> {
         match self {
             Self::Int(number) => number.to_le_bytes().to_vec(),
+            Self::Literal(literal) => vec![match literal {
+                None => 0,
+                Some(true) => 1,
+                Some(false) => 2,
+            }],
             Self::Double(number) => number.to_le_bytes().to_vec(),
             Self::Text(text) => {
                 let len = u8::try_from(text.len()).expect("a text is short");
@@ -143,8 +151,10 @@ fn container(keys: &[&str], values: &[&Json]) -> Vec<u8> {
     let mut bodies = Vec::new();
     for value in values {
         entries.push(value.code());
-        if let Json::Int(number) = value {
-            entries.extend(number.to_le_bytes());
+        if let Json::Int(_) | Json::Literal(_) = value {
+            let mut inline = value.body();
+            inline.resize(2, 0);
+            entries.extend(inline);
         } else {
             entries.extend(short(keys_at + bodies.len()));
             bodies.extend(value.body());
