@@ -6,8 +6,9 @@
 
 mod compressed;
 pub(crate) mod decimal;
-mod digits;
+pub mod digits;
 mod json;
+pub mod plain;
 mod temporal;
 
 pub use compressed::Compressed;

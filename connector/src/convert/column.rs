@@ -12,6 +12,7 @@ use super::plan::Plan;
 use super::schema::FieldSchema;
 use super::uniform::canonical;
 use super::{Origin, default};
+use crate::format::json as token;
 use std::borrow::Cow;
 
 /// Bytes that a compressed value may have in the end: what a packet of the server can hold.
@@ -22,8 +23,8 @@ const MAX_VALUE_BYTES: usize = 1 << 30;
 pub struct ColumnConverter {
     index: usize,
     plan: Plan,
-    /// What NULL is printed as.
-    null_json: Vec<u8>,
+    /// What NULL is printed as; none for `null`.
+    null_json: Option<Box<[u8]>>,
     /// Apart, so that the columns of a wide table stay close together.
     details: Box<Details>,
 }
@@ -32,6 +33,8 @@ pub struct ColumnConverter {
 #[derive(Debug, Clone)]
 struct Details {
     name: String,
+    /// Name of the field in records.
+    field: String,
     column_type: ColumnType,
     optional: bool,
     /// The column's default, converted.
@@ -83,10 +86,11 @@ impl ColumnConverter {
             Some(_) | None => fallback.datum.clone(),
         };
         let null_json = match &default {
-            _ if !column.optional || zero.is_some() => fallback.json.clone(),
-            Some(default) if options.value_json.replace_null_with_default => default.json.clone(),
-            _ => b"null".to_vec(),
+            _ if !column.optional || zero.is_some() => Some(&fallback.json),
+            Some(default) if options.value_json.replace_null_with_default => Some(&default.json),
+            _ => None,
         };
+        let null_json = null_json.map(|json| json.as_slice().into());
         let schema = FieldSchema::new(
             &plan,
             column,
@@ -96,6 +100,7 @@ impl ColumnConverter {
         );
         let details = Details {
             name: column.name.clone(),
+            field: column.name.clone(),
             column_type: column.column_type(),
             optional: column.optional,
             default,
@@ -103,6 +108,17 @@ impl ColumnConverter {
             schema,
         };
         Self { index, plan, null_json, details: Box::new(details) }
+    }
+
+    /// The same, for a field of another name.
+    pub(super) fn with_field(mut self, field: String) -> Self {
+        self.details.field = field;
+        self
+    }
+
+    /// Appends the Connect schema of the field.
+    pub(super) fn write_field(&self, out: &mut Vec<u8>) {
+        self.details.schema.write(&self.details.field, out);
     }
 
     /// Index of the column in its table, zero-based.
@@ -182,17 +198,35 @@ impl ColumnConverter {
         origin: Origin,
         out: &mut Vec<u8>,
     ) -> Result<(), ConvertError> {
+        if self.plan.write_common(value, origin, out) {
+            return Ok(());
+        }
+        self.write_other(value, origin, out)
+    }
+
+    /// Appends what the plan does not print at once.
+    #[inline(never)]
+    fn write_other(
+        &self,
+        value: &Value<'_>,
+        origin: Origin,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ConvertError> {
+        let is_mapped = matches!(self.plan, Plan::Mapped(_));
+        if let Value::Null = value
+            && !is_mapped
+        {
+            self.write_null(out);
+            return Ok(());
+        }
         if let Value::Compressed(compressed) = value {
             let plain = self.decompressed(*compressed)?;
             return self.write_json(&Value::Bytes(&plain), origin, out);
         }
-        if self.plan.write_common(value, origin, out) {
-            return Ok(());
-        }
-        if let Plan::Mapped(_) = &self.plan {
+        if is_mapped {
             match self.datum(value, origin)? {
                 Some(datum) => datum.write_json(out),
-                None => out.extend_from_slice(&self.null_json),
+                None => self.write_null(out),
             }
             return Ok(());
         }
@@ -200,7 +234,7 @@ impl ColumnConverter {
         let written = match self.plan.apply(value, origin) {
             Ok(Some(logical)) => logical.write_json(out),
             Ok(None) => {
-                out.extend_from_slice(&self.null_json);
+                self.write_null(out);
                 Ok(())
             }
             Err(failure) => Err(failure),
@@ -209,6 +243,14 @@ impl ColumnConverter {
             out.truncate(start);
             self.error(failure)
         })
+    }
+
+    #[inline]
+    fn write_null(&self, out: &mut Vec<u8>) {
+        match &self.null_json {
+            None => token::write_null(out),
+            Some(json) => out.extend_from_slice(json),
+        }
     }
 
     /// Whether two values of a row that was updated convert to the same one. A NULL is not its default, although records can
@@ -238,7 +280,7 @@ impl ColumnConverter {
     /// What stands for a value that did not convert: the default, else null if the column has NULLs.
     pub(super) fn unset_json(&self) -> Option<&[u8]> {
         if self.details.optional {
-            Some(&self.null_json)
+            Some(self.null_json.as_deref().unwrap_or(b"null"))
         } else {
             self.details.default.as_ref().map(|default| default.json.as_slice())
         }

@@ -67,16 +67,14 @@ pub(crate) fn narrowed(value: f64) -> f32 {
 }
 
 /// Appends a decimal's unscaled number at `scale` as a JSON string of base64.
+#[inline(never)]
 pub(crate) fn write_unscaled_json(
     value: Decimal<'_>,
     scale: u8,
     out: &mut Vec<u8>,
 ) -> Result<(), ConvertFailure> {
     match small(value, scale) {
-        Some(small) => match i64::try_from(small) {
-            Ok(small) => token::write_base64_number(small, out),
-            Err(_) => token::write_base64(minimal(&small.to_be_bytes()), out),
-        },
+        Some(small) => token::write_base64(minimal(&small.to_be_bytes()), out),
         None if stored_scale(value) == Some(scale) => {
             // The bytes are printed where their base64 goes, and taken from there.
             let start = out.len();

@@ -72,8 +72,8 @@ pub(super) enum Plan {
         uniform: bool,
     },
     Year,
-    Enum(Labels),
-    Set(Labels),
+    Enum(Box<Labels>),
+    Set(Box<Labels>),
     Json(JsonStyle),
     Point,
     Geometry,
@@ -151,8 +151,8 @@ impl Plan {
                 Self::Timestamp { digits: Some(u8::try_from(length).unwrap_or(0).min(6)), uniform }
             }
             ColumnType::Year => Self::Year,
-            ColumnType::Enum => Self::Enum(Labels::new(column)),
-            ColumnType::Set => Self::Set(Labels::new(column)),
+            ColumnType::Enum => Self::Enum(Box::new(Labels::of_enum(column))),
+            ColumnType::Set => Self::Set(Box::new(Labels::of_set(column))),
             ColumnType::Json if uniform => Self::Json(JsonStyle::Server),
             ColumnType::Json => Self::Json(JsonStyle::Debezium),
             ColumnType::Geometry if column.type_name.eq_ignore_ascii_case("POINT") => Self::Point,
@@ -282,8 +282,8 @@ impl Plan {
         Ok(Some(logical))
     }
 
-    /// Appends the commonest values without the detour over [`Logical`]; false, and nothing appended, for others. It
-    /// prints what [`Self::apply`] and [`Logical::write_json`] would.
+    /// Appends the values of most types without the detour over [`Logical`]; `false`, and nothing appended, for what has to be
+    /// looked at more closely, errors and zero dates among it. It prints what [`Self::apply`] and [`Logical::write_json`] would.
     #[inline]
     pub(super) fn write_common(
         &self,
@@ -291,31 +291,85 @@ impl Plan {
         origin: Origin,
         out: &mut Vec<u8>,
     ) -> bool {
-        match (self, value) {
-            (Self::Int { unsigned }, _) => match numeric::integer(value, *unsigned) {
-                Some(number) => {
-                    token::write_i64(number, out);
-                    true
-                }
-                None => false,
+        let whole = match (self, value) {
+            (Self::Int { unsigned }, _) => numeric::integer(value, *unsigned),
+            (Self::Year, Value::Year(year)) => match year {
+                0 => Some(0),
+                year => Some(1900 + i64::from(*year)),
             },
+            (Self::Date { calendar, iso: false }, Value::Date(date)) => calendar.days(*date),
+            (Self::Time(Unit::Micros), Value::Time(time)) => Some(time.micros),
+            (Self::DateTime { calendar, unit }, Value::DateTime(datetime)) => {
+                calendar.count(*datetime, *unit)
+            }
             (Self::Text(charset), Value::Bytes(bytes)) if origin == Origin::Stream => {
                 charset.write_json(bytes, out);
-                true
-            }
-            (Self::DateTime { calendar, unit }, Value::DateTime(datetime)) => {
-                match calendar.datetime(*datetime, *unit) {
-                    Ok(Some(Logical::Int(number))) => {
-                        token::write_i64(number, out);
-                        true
-                    }
-                    Ok(_) | Err(_) => false,
-                }
+                return true;
             }
             (Self::Decimal { scale, mode: DecimalMode::Precise }, Value::Decimal(number)) => {
-                numeric::write_unscaled_json(*number, *scale, out).is_ok()
+                if let Decimal::Number { unscaled, scale: stored } = number
+                    && stored == scale
+                    && let Ok(number) = i64::try_from(unscaled.get())
+                {
+                    token::write_base64_number(number, out);
+                    return true;
+                }
+                return numeric::write_unscaled_json(*number, *scale, out).is_ok();
             }
-            _ => false,
+            (Self::Timestamp { digits: Some(digits), uniform }, Value::Timestamp(timestamp)) => {
+                if timestamp.is_zero() || !(*uniform || origin == Origin::Stream) {
+                    return false;
+                }
+                out.push(b'"');
+                Moment::of(*timestamp).write(Some(*digits), out);
+                out.push(b'"');
+                return true;
+            }
+            (Self::Double, Value::Double(number)) => {
+                token::write_f64(*number, out);
+                return true;
+            }
+            (Self::Float { .. }, Value::Float(number)) if origin == Origin::Stream => {
+                token::write_f32(*number, out);
+                return true;
+            }
+            (Self::Enum(labels), Value::Enum(index)) => return labels.write_one(*index, out),
+            (Self::Set(labels), Value::Set(bits)) => {
+                labels.write_chosen(*bits, out);
+                return true;
+            }
+            (Self::Json(style), Value::Json(document)) => {
+                return !document.0.is_empty() && document.write_quoted(*style, out).is_ok();
+            }
+            (Self::Binary { length, mode: BinaryMode::Bytes }, Value::Bytes(bytes)) => {
+                if bytes.len() < usize::from(*length) {
+                    return false;
+                }
+                token::write_base64(bytes, out);
+                return true;
+            }
+            (Self::Bool, Value::Int8(bits)) => {
+                token::write_bool(*bits != 0, out);
+                return true;
+            }
+            (Self::Bit, Value::Bit(bytes)) => {
+                token::write_bool(bytes.iter().any(|&byte| byte != 0), out);
+                return true;
+            }
+            // The last byte comes first.
+            (Self::Bits { .. }, Value::Bit(bytes)) if (1..=8).contains(&bytes.len()) => {
+                let bits = bytes.iter().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+                token::write_base64_bits(bits.swap_bytes(), bytes.len(), out);
+                return true;
+            }
+            _ => None,
+        };
+        match whole {
+            Some(number) => {
+                token::write_i64(number, out);
+                true
+            }
+            None => false,
         }
     }
 

@@ -72,8 +72,6 @@ struct Object {
 struct Member {
     /// `{"name":` or `,"name":`.
     prefix: token::Constant,
-    /// Name of the field.
-    field: String,
     converter: ColumnConverter,
 }
 
@@ -267,7 +265,7 @@ fn write_fields(members: &[Member], out: &mut Vec<u8>) {
         if number > 0 {
             out.push(b',');
         }
-        member.converter.schema().write(&member.field, out);
+        member.converter.write_field(out);
     }
 }
 
@@ -307,7 +305,8 @@ fn object(
                 ColumnConverter::with_settings(index, column, options, settings, warnings)
             }
         };
-        members.push(Member { prefix: token::Constant::new(&prefix), field, converter });
+        let converter = converter.with_field(field);
+        members.push(Member { prefix: token::Constant::new(&prefix), converter });
     }
     let room = members.iter().map(|member: &Member| member.prefix.len() + USUAL_VALUE_BYTES).sum();
     Object { members, room }

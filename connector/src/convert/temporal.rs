@@ -49,6 +49,27 @@ impl Day {
         Self { year, month: small(month), day: small(day) }
     }
 
+    /// The same for a day that a TIMESTAMP reaches, in fewer steps.
+    ///
+    /// Source: Neri and Schneider, "Euclidean affine functions and their application to calendar algorithms", 2022, figure 12:
+    /// quotients and remainders are the halves of products.
+    #[inline]
+    fn from_recent_days(days: u32) -> Self {
+        let shifted = 4 * (days + 719_468) + 3;
+        let (century, in_century) = (shifted / 146_097, shifted % 146_097 / 4);
+        let product = u64::from(4 * in_century + 3) * 2_939_745;
+        let [year_of_century, rest] = [product >> 32, product & 0xffff_ffff].map(low_u32);
+        let day_of_year = rest / 2_939_745 / 4;
+        let product = 2141 * day_of_year + 197_913;
+        let (month_from_march, day) = (product >> 16, (product & 0xffff) / 2141);
+        // Years begin in March here.
+        let is_next = day_of_year >= 306;
+        let month = if is_next { month_from_march - 12 } else { month_from_march };
+        let year = 100 * century + year_of_century + u32::from(is_next);
+        let [month, day] = [month, day + 1].map(|number| low_u32(number.into()).to_le_bytes()[0]);
+        Self { year: year.into(), month, day }
+    }
+
     /// Days since 1970-01-01.
     pub(crate) fn days(self) -> i64 {
         // Years begin in March here, so that the leap day is the last of its year, and 400 years later, so that none is
@@ -74,24 +95,28 @@ impl Day {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
     day: Day,
-    /// Microseconds since midnight.
-    micros: i64,
+    /// Seconds since midnight.
+    seconds: u32,
+    /// Microseconds of the second.
+    micros: u32,
 }
 
 impl Moment {
     /// 1970-01-01 00:00:00.
-    pub(crate) const EPOCH: Self = Self { day: Day { year: 1970, month: 1, day: 1 }, micros: 0 };
+    pub(crate) const EPOCH: Self =
+        Self { day: Day { year: 1970, month: 1, day: 1 }, seconds: 0, micros: 0 };
 
+    /// `micros`: microseconds since midnight.
     pub(crate) fn new(day: Day, micros: i64) -> Self {
-        Self { day, micros }
+        let micros = u64::try_from(micros).unwrap_or_default();
+        let low = |number: u64| u32::try_from(number).unwrap_or_default();
+        Self { day, seconds: low(micros / 1_000_000), micros: low(micros % 1_000_000) }
     }
 
+    #[inline]
     pub(crate) fn of(timestamp: Timestamp) -> Self {
-        let seconds = i64::from(timestamp.seconds);
-        Self {
-            day: Day::from_days(seconds / SECONDS_PER_DAY),
-            micros: seconds % SECONDS_PER_DAY * 1_000_000 + i64::from(timestamp.micro),
-        }
+        let day = Day::from_recent_days(timestamp.seconds / 86_400);
+        Self { day, seconds: timestamp.seconds % 86_400, micros: timestamp.micro }
     }
 
     /// A day and the microseconds since its midnight, if there is such a day.
@@ -101,23 +126,22 @@ impl Moment {
 
     /// The moment that is this many microseconds after the epoch; from the year 0 on.
     pub(crate) fn from_micros(micros: i64) -> Self {
-        Self {
-            day: Day::from_days(micros.div_euclid(MICROS_PER_DAY)),
-            micros: micros.rem_euclid(MICROS_PER_DAY),
-        }
+        let day = Day::from_days(micros.div_euclid(MICROS_PER_DAY));
+        Self::new(day, micros.rem_euclid(MICROS_PER_DAY))
     }
 
     /// Microseconds since the epoch, as if in UTC.
     pub(crate) fn micros_since_epoch(self) -> i64 {
-        self.day.days() * MICROS_PER_DAY + self.micros
+        let seconds = self.day.days() * SECONDS_PER_DAY + i64::from(self.seconds);
+        seconds * 1_000_000 + i64::from(self.micros)
     }
 
     /// Appends `2024-02-29T12:34:56.789Z` with this many fraction digits, or with as many as needed.
+    #[inline]
     pub(crate) fn write(self, digits: Option<u8>, out: &mut Vec<u8>) {
         self.day.write(out);
         out.push(b'T');
-        write_clock(self.micros, digits, out);
-        out.push(b'Z');
+        write_clock(self.seconds, self.micros, digits, out);
     }
 }
 
@@ -183,6 +207,39 @@ impl Calendar {
             Some(day) => Ok(Reading::Day(day)),
             None if self.epoch_if_invalid => Ok(Reading::Epoch),
             None => Err(ConvertFailure::InvalidDate),
+        }
+    }
+
+    /// The date with its year adjusted.
+    #[inline]
+    const fn adjusted(self, date: Date) -> Date {
+        let year = match date.year {
+            year @ 0..=69 if self.adjust => year + 2000,
+            year @ 70..=99 if self.adjust => year + 1900,
+            year => year,
+        };
+        Date { year, ..date }
+    }
+
+    /// A date in days since the epoch; none for what is no day.
+    #[inline]
+    pub(crate) fn days(self, date: Date) -> Option<i64> {
+        self.adjusted(date).days_since_epoch()
+    }
+
+    /// A date and time in a unit of count; none for what is no moment, and what the unit cannot say.
+    #[inline]
+    pub(crate) fn count(self, value: DateTime, unit: Unit) -> Option<i64> {
+        let days = self.days(value.date)?;
+        if value.hour > 23 || value.minute > 59 || value.second > 59 || value.micro > 999_999 {
+            return None;
+        }
+        let clock = (u32::from(value.hour) * 60 + u32::from(value.minute)) * 60;
+        let seconds = days * SECONDS_PER_DAY + i64::from(clock + u32::from(value.second));
+        match unit {
+            Unit::Millis => Some(seconds * 1000 + i64::from(value.micro / 1000)),
+            Unit::Micros => Some(seconds * 1_000_000 + i64::from(value.micro)),
+            Unit::Nanos | Unit::Iso => None,
         }
     }
 
@@ -283,23 +340,22 @@ pub(crate) fn adjusted_year(year: i64) -> i64 {
 
 /// Appends `12:34:56.789Z`; 24:00:00 is `00:00:00Z`.
 pub(crate) fn write_iso_time(micros: i64, out: &mut Vec<u8>) {
-    write_clock(micros.rem_euclid(MICROS_PER_DAY), None, out);
-    out.push(b'Z');
+    let Moment { seconds, micros, .. } =
+        Moment::new(Moment::EPOCH.day, micros.rem_euclid(MICROS_PER_DAY));
+    write_clock(seconds, micros, None, out);
 }
 
-/// Appends `12:34:56` and a fraction: of this many digits, or of as many as needed.
-fn write_clock(micros: i64, digits: Option<u8>, out: &mut Vec<u8>) {
-    let micros = u64::try_from(micros).unwrap_or_default();
-    let seconds = u32::try_from(micros / 1_000_000).unwrap_or_default();
+/// Appends `12:34:56`, a fraction of this many digits or of as many as needed, and `Z`.
+#[inline]
+fn write_clock(seconds: u32, micros: u32, digits: Option<u8>, out: &mut Vec<u8>) {
     let [a, b] = two_digits(seconds / 3600);
     let [c, d] = two_digits(seconds / 60 % 60);
     let [e, f] = two_digits(seconds % 60);
     out.extend_from_slice(&[a, b, b':', c, d, b':', e, f]);
-    let fraction = u32::try_from(micros % 1_000_000).unwrap_or_default();
     let digits = digits.unwrap_or_else(|| {
         let mut digits = 6;
-        let mut rest = fraction;
-        while digits > 0 && rest % 10 == 0 {
+        let mut rest = micros;
+        while digits > 0 && rest.is_multiple_of(10) {
             rest /= 10;
             digits -= 1;
         }
@@ -307,12 +363,18 @@ fn write_clock(micros: i64, digits: Option<u8>, out: &mut Vec<u8>) {
     });
     if digits > 0 {
         let start = out.len();
-        let [a, b] = two_digits(fraction / 10_000);
-        let [c, d] = two_digits(fraction / 100 % 100);
-        let [e, f] = two_digits(fraction % 100);
+        let [a, b] = two_digits(micros / 10_000);
+        let [c, d] = two_digits(micros / 100 % 100);
+        let [e, f] = two_digits(micros % 100);
         out.extend_from_slice(&[b'.', a, b, c, d, e, f]);
         out.truncate(start + 1 + usize::from(digits.min(6)));
     }
+    out.push(b'Z');
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "below 2³²")]
+const fn low_u32(number: u64) -> u32 {
+    number as u32
 }
 
 /// Year, month and day as written, and the microseconds of the day.
@@ -380,6 +442,9 @@ mod tests {
                 days = date.days();
             }
         }
+        for days in 0..=u32::MAX / 86_400 {
+            assert_eq!(Day::from_recent_days(days), Day::from_days(days.into()));
+        }
         assert_eq!(Day::new(2024, 2, 29).unwrap().days(), 19_782);
         assert_eq!(Day::new(1000, 1, 1).unwrap().days(), -354_285);
     }
@@ -412,8 +477,8 @@ mod tests {
             (1, None, "00:00:00.000001"),
         ] {
             let mut out = Vec::new();
-            write_clock(micros, digits, &mut out);
-            assert_eq!(String::from_utf8(out).unwrap(), text);
+            Moment::new(Moment::EPOCH.day, micros).write(digits, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), format!("1970-01-01T{text}Z"));
         }
     }
 

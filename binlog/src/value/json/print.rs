@@ -5,7 +5,8 @@ use std::io::Write as _;
 use super::layout::{Container, Json};
 use super::{JsonStyle, number};
 use crate::value::Decimal;
-use crate::value::digits::write_u64;
+use crate::value::digits::{write_i64, write_u64};
+use crate::value::plain::is_plain;
 use crate::wire::{Cursor, DecodeError};
 
 /// Most containers inside each other (MySQL, `JSON_DOCUMENT_MAX_DEPTH`).
@@ -50,12 +51,7 @@ impl<'o> Printer<'o> {
             Json::Null => self.out.extend_from_slice(b"null"),
             Json::Bool(true) => self.out.extend_from_slice(b"true"),
             Json::Bool(false) => self.out.extend_from_slice(b"false"),
-            Json::Int(int) => {
-                if int < 0 {
-                    self.out.push(b'-');
-                }
-                write_u64(int.unsigned_abs(), self.out);
-            }
+            Json::Int(int) => write_i64(int, self.out),
             Json::UInt(int) => write_u64(int, self.out),
             Json::Double(double) => number::write_double(double, self.out)?,
             Json::String(text) => {
@@ -315,50 +311,6 @@ impl<'o> Printer<'o> {
     }
 }
 
-/// Whether text is ASCII without quotes, backslashes and control characters: it is printed as it is.
-#[inline]
-fn is_plain(text: &[u8]) -> bool {
-    let words = text.chunks_exact(8);
-    let rest = words.remainder();
-    let mut found = 0;
-    for word in words {
-        if let Some(word) = word.first_chunk() {
-            found |= special(u64::from_le_bytes(*word));
-        }
-    }
-    // The rest again with bytes before it, or put together.
-    found |= match (rest, text.last_chunk::<8>()) {
-        ([], _) => 0,
-        (_, Some(last)) => special(u64::from_le_bytes(*last)),
-        (_, None) => match (text.first_chunk::<4>(), text.last_chunk::<4>()) {
-            (Some(first), Some(last)) => special(
-                u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last)),
-            ),
-            _ => text.iter().fold(0, |found, byte| found | special(EACH * u64::from(*byte))),
-        },
-    };
-    found == 0
-}
-
-/// One in each byte of a word.
-const EACH: u64 = 0x0101_0101_0101_0101;
-
-/// Not 0 when a byte of the word is a quote, a backslash, below 0x20, or above 0x7f. (A borrow reaches a byte only from
-/// one that is found.)
-#[inline]
-const fn special(word: u64) -> u64 {
-    const HIGH: u64 = EACH * 0x80;
-    let quote = word ^ (EACH * b'"' as u64);
-    let backslash = word ^ (EACH * b'\\' as u64);
-    (below(word, 0x20) | below(quote, 1) | below(backslash, 1) | word) & HIGH
-}
-
-/// Sets the high bit of each byte below `limit`; other bits mean nothing.
-#[inline]
-const fn below(word: u64, limit: u64) -> u64 {
-    word.wrapping_sub(EACH * limit) & !word
-}
-
 /// A date or time as the server packs it into 64 bits: the date and clock as in DATETIME2, then 24 bits of
 /// microseconds, the whole negated for a negative time (MySQL, `TIME_to_longlong_packed` in `mysys/my_time.cc`).
 #[derive(Clone, Copy)]
@@ -384,26 +336,5 @@ impl Packed {
     const fn date(self) -> (u64, u64, u64) {
         let year_month = self.clock >> 22;
         (year_month / 13, year_month % 13, self.clock >> 17 & 31)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_special_byte_is_found_wherever_it_is() {
-        for len in 0..40 {
-            let plain = vec![b'a'; len];
-            assert!(is_plain(&plain), "{len}");
-            for at in 0..len {
-                for byte in 0..=255_u8 {
-                    let mut text = plain.clone();
-                    text[at] = byte;
-                    let expected = matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=0x7f);
-                    assert_eq!(is_plain(&text), expected, "{byte} at {at} of {len}");
-                }
-            }
-        }
     }
 }
