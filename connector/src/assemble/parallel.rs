@@ -154,13 +154,17 @@ impl Assembler {
     pub(crate) fn defers(&mut self, event: &Event<'_>) -> bool {
         match &event.data {
             EventData::TableMap(_) => true,
-            EventData::Rows { rows, table } => self.defers_rows(rows, table),
+            EventData::Rows { rows, table } => self.deferrable(rows, table).is_some(),
             _ => false,
         }
     }
 
-    /// Whether rows may be rendered later, by another task.
-    pub(super) fn defers_rows(&mut self, rows: &RowsEvent<'_>, map: &TableMap) -> bool {
+    /// The table of rows that may be rendered later, by another task.
+    pub(super) fn deferrable(
+        &mut self,
+        rows: &RowsEvent<'_>,
+        map: &TableMap,
+    ) -> Option<Arc<TableContext>> {
         let Self { parallel, tracker, xa, .. } = &*self;
         let is_plain = parallel.tasks > 1
             && parallel.unit_bytes >= FROM_BYTES
@@ -174,12 +178,16 @@ impl Assembler {
             && rows.kind() != RowsKind::PartialUpdate
             && rows.rows_bytes().len() <= EVENT_BYTES
             && !is_skipped(self.config.events.skipped, rows.kind());
-        // An error comes again when the event is handled.
-        is_plain
-            && matches!(
-                self.resolve(map),
-                Ok(Resolved::Captured(context)) if missing_column(rows, &context.table).is_none()
-            )
+        if !is_plain {
+            return None;
+        }
+        match self.resolve(map) {
+            Ok(Resolved::Captured(context)) => {
+                missing_column(rows, &context.table).is_none().then_some(context)
+            }
+            // An error comes again when the event is handled.
+            Ok(_) | Err(_) => None,
+        }
     }
 
     /// Keeps rows to be rendered later. They count as done from now on, but for their number.
@@ -188,9 +196,9 @@ impl Assembler {
         event: &Event<'_>,
         rows: &RowsEvent<'_>,
         map: &TableMap,
+        context: Arc<TableContext>,
         now_ns: i64,
     ) {
-        let Ok(Resolved::Captured(context)) = self.resolve(map) else { return };
         let run = &self.parallel.run;
         let differs = (run.event_us, run.server_id) != (self.event_us, self.server_id);
         if differs && !run.events.is_empty() {

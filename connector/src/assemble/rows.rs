@@ -29,8 +29,8 @@ impl Assembler {
         now_ns: i64,
     ) -> Result<(), Error> {
         self.tracker.rows_event();
-        if self.defers_rows(rows, map) {
-            self.defer(event, rows, map, now_ns);
+        if let Some(context) = self.deferrable(rows, map) {
+            self.defer(event, rows, map, context, now_ns);
             return Ok(());
         }
         self.parallel.count(rows);
