@@ -252,7 +252,7 @@ struct Buffers(Arc<Mutex<Vec<Buffer>>>);
 
 impl Buffers {
     /// Buffers that are kept.
-    const MOST: usize = 8;
+    const MOST: usize = 16;
     /// Capacity for text that is kept, bytes; a batch of one huge record does not hold on to its memory.
     const LARGEST: usize = 8 << 20;
     /// Capacity for entries that is kept.

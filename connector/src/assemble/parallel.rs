@@ -11,7 +11,7 @@
 //! over ([`Assembler::settle`]), so that every other part of the assembler finds what one task alone would have left. The
 //! records, their groups and their offsets are the same either way.
 //!
-//! In memory are at most as many runs as there are tasks, two more, and what becomes of them.
+//! In memory are [`RUNS_PER_TASK`] runs for each task, two more, and what becomes of them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -43,6 +43,10 @@ const EVENT_BYTES: usize = 1 << 20;
 
 /// Bytes of a unit's rows events that are rendered at once; what follows goes into runs.
 const FROM_BYTES: usize = 128 << 10;
+
+/// Runs that are being rendered or wait for their turn, for each task: with fewer the tasks stand still while the one that
+/// reads the log does something else.
+const RUNS_PER_TASK: usize = 2;
 
 /// What is rendered by other tasks.
 #[derive(Debug)]
@@ -146,6 +150,11 @@ impl Assembler {
         !self.parallel.run.events.is_empty() || !self.parallel.running.is_empty()
     }
 
+    /// Whether rows are being rendered.
+    pub(crate) fn is_rendering(&self) -> bool {
+        !self.parallel.running.is_empty()
+    }
+
     /// Whether an event can be handled while rows wait.
     #[expect(
         clippy::wildcard_enum_match_arm,
@@ -245,13 +254,16 @@ impl Assembler {
         self.parallel.running.push_back(tokio::spawn(async move { job.render() }));
     }
 
-    /// Waits while more runs are being rendered than there are tasks.
+    /// Takes over the runs that are done, and waits while more are being rendered than there are to be.
     ///
     /// # Errors
     ///
     /// What the rows of the run lead to, behind the batches of what comes before it.
     pub(crate) async fn keep_up(&mut self) -> Result<(), Error> {
-        while self.parallel.running.len() > self.parallel.tasks {
+        let most = RUNS_PER_TASK * self.parallel.tasks;
+        while let Some(first) = self.parallel.running.front()
+            && (first.is_finished() || self.parallel.running.len() > most)
+        {
             self.take_run().await?;
         }
         Ok(())
@@ -274,7 +286,11 @@ impl Assembler {
     }
 
     /// Takes over what became of the first run. Cancel-safe: it stays until it is done.
-    async fn take_run(&mut self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::keep_up`].
+    pub(crate) async fn take_run(&mut self) -> Result<(), Error> {
         let Some(first) = self.parallel.running.front_mut() else { return Ok(()) };
         let rendered = first.await;
         self.parallel.running.pop_front();
@@ -291,7 +307,9 @@ impl Assembler {
         }
         run.bytes.clear();
         run.events.clear();
-        if run.bytes.capacity() <= EVENT_BYTES && self.parallel.spare.len() <= self.parallel.tasks {
+        if run.bytes.capacity() <= EVENT_BYTES
+            && self.parallel.spare.len() <= RUNS_PER_TASK * self.parallel.tasks
+        {
             self.parallel.spare.push(run);
         }
         let before = self.tracker.rows_done();

@@ -190,6 +190,20 @@ impl Source {
             };
             let bytes = if let Some(bytes) = at_hand {
                 bytes
+            } else if assembler.is_rendering() {
+                // No reason to wait for all rows that are being rendered: what is first, they or the next event, goes on.
+                tokio::select! {
+                    biased;
+                    () = signals.until(|now| *now != wanted) => continue,
+                    bytes = dump.next_event() => bytes,
+                    result = assembler.take_run() => {
+                        result?;
+                        if let Some(ended) = self.send_ready(assembler).await {
+                            return Ok(ended);
+                        }
+                        continue;
+                    }
+                }
             } else {
                 assembler.settle().await?;
                 signals.reached(assembler.offset(), last_event, self.now_ns());
@@ -318,13 +332,18 @@ impl Source {
             self.signals.counters.replayed(assembler.take_replayed());
         }
         self.count_left_out(assembler);
+        Ok(self.send_ready(assembler).await)
+    }
+
+    /// Gives full batches out.
+    async fn send_ready(&mut self, assembler: &mut Assembler) -> Option<Ended> {
         while let Some(batch) = assembler.take_ready() {
             self.signals.reached(assembler.offset(), LastEvent::Unknown, 0);
             if let Some(ended) = self.send(batch).await {
-                return Ok(Some(ended));
+                return Some(ended);
             }
         }
-        Ok(None)
+        None
     }
 
     fn count_left_out(&self, assembler: &mut Assembler) {
