@@ -1,5 +1,7 @@
 //! Large transactions, whose rows several tasks render: what comes out is what comes out of one.
 
+use std::time::Duration;
+
 use super::*;
 use crate::engine::Engine;
 
@@ -246,4 +248,59 @@ fn a_restart_anywhere_in_a_transaction_skips_and_repeats_nothing() {
             assert_same(&got, &all, &format!("after {taken} batches"));
         });
     }
+}
+
+#[test]
+fn a_transaction_that_comes_bit_by_bit_holds_nothing_back() {
+    /// Takes batches until `wanted` rows have come, each in its turn.
+    async fn take_rows(engine: &mut Engine, taken: &mut i64, wanted: i64) {
+        while *taken < wanted {
+            let next = tokio::time::timeout(Duration::from_secs(60), engine.next_batch()).await;
+            let batch = next.expect("rows that were sent come").unwrap().unwrap();
+            for change in batch.changes() {
+                assert_eq!(change.key(), format!("{{\"id\":{taken}}}").as_bytes());
+                *taken += 1;
+            }
+            batch.acknowledge();
+        }
+    }
+
+    runtime().block_on(async {
+        let columns = [TestColumn::int(), TestColumn::varchar(400)];
+        let log = LogBuilder::new(FILE)
+            .query("shop", "CREATE TABLE a (id INT PRIMARY KEY, t VARCHAR(100))")
+            .begin()
+            .table_map(1, "shop", "a", &columns);
+        let server = ScriptedServer::new(log);
+        let stores = TestStores::new();
+        let engine = server.engine(config(&settings("3", &[])).unwrap(), &stores).unwrap();
+        let mut engine = engine.start().await.unwrap();
+        let (mut written, mut taken) = (0, 0);
+        for burst in 0..90_i64 {
+            server.write(|mut log| {
+                for _ in 0..=burst * 7 % 12 {
+                    let rows: Vec<_> = (written..written + 40)
+                        .map(|id| [TestValue::Int(id), text(id, 180)])
+                        .collect();
+                    let rows: Vec<_> = rows.iter().map(|row| &row[..]).collect();
+                    log = log.write_rows(1, &rows);
+                    written += 40;
+                }
+                log
+            });
+            // Now and then the log stands still, inside the transaction.
+            if burst % 3 == 2 {
+                take_rows(&mut engine, &mut taken, written).await;
+            }
+        }
+        assert!(taken == written && written > 20_000, "{written}");
+        server.write(|log| log.xid(1));
+        server.complete();
+        while let Some(batch) = engine.next_batch().await.unwrap() {
+            assert!(batch.is_empty(), "a row came twice");
+        }
+        engine.close().await.unwrap();
+        let stored = stores.offset().unwrap().to_json();
+        assert!(!stored.contains("\"event\""), "the transaction is done: {stored}");
+    });
 }
