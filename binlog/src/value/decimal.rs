@@ -241,18 +241,23 @@ impl<'a> Decimal<'a> {
     /// [`DecodeError::Invalid`] when the text of [`Self::Text`] is no decimal number of at most 65 digits. A decoded
     /// packed number never fails.
     pub fn write_unscaled_be(&self, out: &mut Vec<u8>) -> Result<(), DecodeError> {
-        if let Some(small) = self.to_i128() {
-            write_minimal(&small.to_be_bytes(), out);
-            return Ok(());
-        }
-        // 65 digits take 216 bits; the top limb of eight stays free for the sign.
+        // 65 digits take 216 bits; the top bits of the last limb stay free for the sign.
         let mut limbs = Limbs::default();
         let negative = match *self {
-            // Not met: a number is written above.
-            Self::Number { unscaled, .. } => unscaled.get() < 0,
+            Self::Number { unscaled, .. } => {
+                write_minimal(&unscaled.get().to_be_bytes(), out);
+                return Ok(());
+            }
             Self::Packed { bytes, precision, scale } => {
-                for (value, digits) in Groups::new(bytes, precision, scale) {
-                    limbs.push(power(digits), value)?;
+                let mut groups = Groups::new(bytes, precision, scale);
+                while let Some((value, digits)) = groups.next() {
+                    let (mut value, mut factor) = (u64::from(value), u64::from(power(digits)));
+                    // Two groups at a time: 18 digits.
+                    if let Some((next, digits)) = groups.next() {
+                        let power = u64::from(power(digits));
+                        (value, factor) = (value * power + u64::from(next), factor * power);
+                    }
+                    limbs.push(factor, value)?;
                 }
                 packed_sign(bytes)
             }
@@ -458,19 +463,19 @@ impl Iterator for Groups<'_> {
 
 /// An unsigned number of 256 bits, least significant limb first.
 #[derive(Default)]
-struct Limbs([u32; 8]);
+struct Limbs([u64; 4]);
 
 impl Limbs {
     /// Multiplies by `factor` and adds `value`.
-    fn push(&mut self, factor: u32, value: u32) -> Result<(), DecodeError> {
-        let mut carry = u64::from(value);
+    #[inline]
+    fn push(&mut self, factor: u64, value: u64) -> Result<(), DecodeError> {
+        let mut carry = u128::from(value);
         for limb in &mut self.0 {
-            carry += u64::from(*limb) * u64::from(factor);
-            let [a, b, c, d, rest @ ..] = carry.to_le_bytes();
-            *limb = u32::from_le_bytes([a, b, c, d]);
-            carry = u32::from_le_bytes(rest).into();
+            carry += u128::from(*limb) * u128::from(factor);
+            *limb = low_half(carry);
+            carry >>= 64;
         }
-        if carry != 0 || self.0[7] > u32::MAX >> 1 {
+        if carry != 0 || self.0[3] > u64::MAX >> 1 {
             return Err(DecodeError::Unsupported { what: "a decimal number above 255 bits" });
         }
         Ok(())
@@ -478,7 +483,7 @@ impl Limbs {
 
     fn to_be_bytes(&self, negative: bool) -> [u8; 32] {
         let mut bytes = [0; 32];
-        for (to, from) in bytes.chunks_exact_mut(4).zip(self.0.iter().rev()) {
+        for (to, from) in bytes.chunks_exact_mut(8).zip(self.0.iter().rev()) {
             to.copy_from_slice(&from.to_be_bytes());
         }
         if negative {
@@ -489,6 +494,11 @@ impl Limbs {
         }
         bytes
     }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+const fn low_half(number: u128) -> u64 {
+    number as u64
 }
 
 /// Appends a two's-complement number without the leading bytes that only repeat its sign.

@@ -79,7 +79,9 @@ pub fn write_i64(number: i64, out: &mut Vec<u8>) {
 #[inline(never)]
 fn write_large(number: u64, out: &mut Vec<u8>) {
     let (high, low) = (number / EIGHT, number % EIGHT);
-    if high < EIGHT {
+    if high < 10 {
+        out.push(b'0' | high.to_le_bytes()[0]);
+    } else if high < EIGHT {
         push_small(high, out);
     } else {
         push_small(high / EIGHT, out);

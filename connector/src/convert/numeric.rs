@@ -73,9 +73,11 @@ pub(crate) fn write_unscaled_json(
     scale: u8,
     out: &mut Vec<u8>,
 ) -> Result<(), ConvertFailure> {
-    match small(value, scale) {
-        Some(small) => token::write_base64(minimal(&small.to_be_bytes()), out),
-        None if stored_scale(value) == Some(scale) => {
+    match value {
+        Decimal::Number { unscaled, scale: stored } if stored == scale => {
+            token::write_base64_wide(unscaled.get(), out);
+        }
+        Decimal::Packed { scale: stored, .. } if stored == scale => {
             // The bytes are printed where their base64 goes, and taken from there.
             let start = out.len();
             value.write_unscaled_be(out).map_err(|_| ConvertFailure::Malformed)?;
@@ -86,7 +88,9 @@ pub(crate) fn write_unscaled_json(
             out.truncate(start);
             token::write_base64(bytes, out);
         }
-        None => token::write_base64(&Digits::of(value)?.at_scale(scale)?.unscaled(), out),
+        Decimal::Number { .. } | Decimal::Packed { .. } | Decimal::Text(_) => {
+            token::write_base64(&Digits::of(value)?.at_scale(scale)?.unscaled(), out);
+        }
     }
     Ok(())
 }
@@ -450,6 +454,10 @@ mod tests {
         fn digits_and_128_bits_agree(number in any::<i128>()) {
             let digits = Digits::parse(number.to_string().as_bytes()).unwrap();
             prop_assert_eq!(digits.unscaled(), minimal_bytes(number));
+            let (mut wide, mut bytes) = (Vec::new(), Vec::new());
+            token::write_base64_wide(number, &mut wide);
+            token::write_base64(&minimal_bytes(number), &mut bytes);
+            prop_assert_eq!(wide, bytes);
             prop_assert_eq!(digits.to_i128(), Some(number));
         }
     }

@@ -82,12 +82,18 @@ impl Day {
         i64::from(year * 365 + leap_days + day_of_year) - 719_468 - 146_097
     }
 
-    /// Appends `2024-02-29`.
-    pub(crate) fn write(self, out: &mut Vec<u8>) {
+    /// `2024-02-29`
+    #[inline]
+    fn text(self) -> [u8; 10] {
         let year = u32::try_from(self.year.clamp(0, 9999)).unwrap_or_default();
         let ([a, b], [c, d]) = (two_digits(year / 100), two_digits(year % 100));
         let ([e, f], [g, h]) = (two_digits(self.month.into()), two_digits(self.day.into()));
-        out.extend_from_slice(&[a, b, c, d, b'-', e, f, b'-', g, h]);
+        [a, b, c, d, b'-', e, f, b'-', g, h]
+    }
+
+    /// Appends `2024-02-29`.
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.text());
     }
 }
 
@@ -139,9 +145,11 @@ impl Moment {
     /// Appends `2024-02-29T12:34:56.789Z` with this many fraction digits, or with as many as needed.
     #[inline]
     pub(crate) fn write(self, digits: Option<u8>, out: &mut Vec<u8>) {
-        self.day.write(out);
-        out.push(b'T');
-        write_clock(self.seconds, self.micros, digits, out);
+        let [a, b, c, d, e, f, g, h, i, j] = self.day.text();
+        let [k, l, m, n, o, p, q, r] = clock_text(self.seconds);
+        let text = [a, b, c, d, e, f, g, h, i, j, b'T', k, l, m, n, o, p, q, r];
+        out.extend_from_slice(&text);
+        write_fraction(self.micros, digits, out);
     }
 }
 
@@ -342,16 +350,22 @@ pub(crate) fn adjusted_year(year: i64) -> i64 {
 pub(crate) fn write_iso_time(micros: i64, out: &mut Vec<u8>) {
     let Moment { seconds, micros, .. } =
         Moment::new(Moment::EPOCH.day, micros.rem_euclid(MICROS_PER_DAY));
-    write_clock(seconds, micros, None, out);
+    out.extend_from_slice(&clock_text(seconds));
+    write_fraction(micros, None, out);
 }
 
-/// Appends `12:34:56`, a fraction of this many digits or of as many as needed, and `Z`.
+/// `12:34:56`
 #[inline]
-fn write_clock(seconds: u32, micros: u32, digits: Option<u8>, out: &mut Vec<u8>) {
+fn clock_text(seconds: u32) -> [u8; 8] {
     let [a, b] = two_digits(seconds / 3600);
     let [c, d] = two_digits(seconds / 60 % 60);
     let [e, f] = two_digits(seconds % 60);
-    out.extend_from_slice(&[a, b, b':', c, d, b':', e, f]);
+    [a, b, b':', c, d, b':', e, f]
+}
+
+/// Appends a fraction of this many digits, or of as many as needed, and `Z`.
+#[inline]
+fn write_fraction(micros: u32, digits: Option<u8>, out: &mut Vec<u8>) {
     let digits = digits.unwrap_or_else(|| {
         let mut digits = 6;
         let mut rest = micros;

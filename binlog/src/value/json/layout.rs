@@ -44,21 +44,21 @@ pub(super) struct Container<'a> {
     header_len: usize,
 }
 
-mod kind {
-    pub(super) const SMALL_OBJECT: u8 = 0;
-    pub(super) const LARGE_OBJECT: u8 = 1;
-    pub(super) const SMALL_ARRAY: u8 = 2;
-    pub(super) const LARGE_ARRAY: u8 = 3;
-    pub(super) const LITERAL: u8 = 4;
-    pub(super) const INT16: u8 = 5;
-    pub(super) const UINT16: u8 = 6;
-    pub(super) const INT32: u8 = 7;
-    pub(super) const UINT32: u8 = 8;
-    pub(super) const INT64: u8 = 9;
-    pub(super) const UINT64: u8 = 10;
-    pub(super) const DOUBLE: u8 = 11;
-    pub(super) const STRING: u8 = 12;
-    pub(super) const OPAQUE: u8 = 15;
+pub(super) mod kind {
+    pub(in super::super) const SMALL_OBJECT: u8 = 0;
+    pub(in super::super) const LARGE_OBJECT: u8 = 1;
+    pub(in super::super) const SMALL_ARRAY: u8 = 2;
+    pub(in super::super) const LARGE_ARRAY: u8 = 3;
+    pub(in super::super) const LITERAL: u8 = 4;
+    pub(in super::super) const INT16: u8 = 5;
+    pub(in super::super) const UINT16: u8 = 6;
+    pub(in super::super) const INT32: u8 = 7;
+    pub(in super::super) const UINT32: u8 = 8;
+    pub(in super::super) const INT64: u8 = 9;
+    pub(in super::super) const UINT64: u8 = 10;
+    pub(in super::super) const DOUBLE: u8 = 11;
+    pub(in super::super) const STRING: u8 = 12;
+    pub(in super::super) const OPAQUE: u8 = 15;
 }
 
 /// The value of a document that is not empty.
@@ -68,9 +68,18 @@ pub(super) fn root(document: &[u8]) -> Result<Json<'_>, DecodeError> {
     value(kind, cursor.rest())
 }
 
-/// Reads a value of a type at the start of `bytes`.
+/// A text of less than 128 bytes at the start of `bytes`; none for a longer one and for what is cut off.
 #[inline]
-fn value(kind: u8, bytes: &[u8]) -> Result<Json<'_>, DecodeError> {
+pub(super) fn short_text(bytes: &[u8]) -> Option<&[u8]> {
+    match bytes {
+        [len @ ..0x80, rest @ ..] => rest.get(..usize::from(*len)),
+        _ => None,
+    }
+}
+
+/// Reads a value of a type at the start of `bytes`.
+#[inline(never)]
+pub(super) fn value(kind: u8, bytes: &[u8]) -> Result<Json<'_>, DecodeError> {
     let mut cursor = Cursor::new(bytes);
     Ok(match kind {
         kind::SMALL_OBJECT => Json::Container(Container::parse(bytes, true, false)?),
@@ -98,7 +107,7 @@ fn value(kind: u8, bytes: &[u8]) -> Result<Json<'_>, DecodeError> {
     })
 }
 
-fn literal<'a>(byte: u8) -> Result<Json<'a>, DecodeError> {
+pub(super) fn literal<'a>(byte: u8) -> Result<Json<'a>, DecodeError> {
     match byte {
         0 => Ok(Json::Null),
         1 => Ok(Json::Bool(true)),
@@ -176,6 +185,29 @@ impl<'a> Container<'a> {
         Entries { container: *self, keys: Cursor::new(keys), values: Cursor::new(values) }
     }
 
+    /// The entries of a small container.
+    #[inline]
+    pub(super) fn small_entries(&self) -> Option<SmallEntries<'a>> {
+        if self.large {
+            return None;
+        }
+        let header = self.bytes.get(4..self.header_len)?;
+        let (keys, values) = header.split_at_checked(self.count * self.key_entry())?;
+        Some(SmallEntries { keys: keys.as_chunks().0, values: values.as_chunks().0 })
+    }
+
+    /// A key by its entry in a small container.
+    #[inline]
+    pub(super) fn small_key(&self, entry: [u8; 4]) -> Result<&'a [u8], DecodeError> {
+        let [a, b, c, d] = entry;
+        let (offset, len) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
+        let from = self.outside_header(offset.into(), "json key")?;
+        match from.get(..len.into()) {
+            Some(key) => Ok(key),
+            None => Cursor::new(from).take(len.into(), "json key"),
+        }
+    }
+
     const fn width(&self) -> usize {
         if self.large { 4 } else { 2 }
     }
@@ -190,7 +222,11 @@ impl<'a> Container<'a> {
 
     /// The bytes from an offset on, which may be the end, but not in the header.
     #[inline]
-    fn outside_header(&self, offset: usize, field: &'static str) -> Result<&'a [u8], DecodeError> {
+    pub(super) fn outside_header(
+        &self,
+        offset: usize,
+        field: &'static str,
+    ) -> Result<&'a [u8], DecodeError> {
         match self.bytes.get(offset..) {
             Some(bytes) if offset >= self.header_len => Ok(bytes),
             Some(_) => Err(DecodeError::Invalid { field, value: offset as u64 }),
@@ -201,6 +237,15 @@ impl<'a> Container<'a> {
             }),
         }
     }
+}
+
+/// The entries of a small container.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SmallEntries<'a> {
+    /// Offset and length of each key; none in an array.
+    pub(super) keys: &'a [[u8; 4]],
+    /// Type of each value, and the value or its offset.
+    pub(super) values: &'a [[u8; 3]],
 }
 
 /// The members or elements of a container, one after the other.

@@ -2,11 +2,11 @@
 
 use std::io::Write as _;
 
-use super::layout::{Container, Json};
+use super::layout::{self, Container, Json, SmallEntries, kind};
 use super::{JsonStyle, number};
 use crate::value::Decimal;
 use crate::value::digits::{write_i64, write_u64};
-use crate::value::plain::is_plain;
+use crate::value::plain::write_plain;
 use crate::wire::{Cursor, DecodeError};
 
 /// Most containers inside each other (MySQL, `JSON_DOCUMENT_MAX_DEPTH`).
@@ -19,19 +19,25 @@ pub(super) struct Printer<'o> {
     /// Bytes that are not accounted for yet.
     budget: usize,
     depth: u32,
-    /// What stands for a quote: with a backslash inside a string of JSON.
-    quote: &'static [u8],
+    marks: &'static Marks,
     out: &'o mut Vec<u8>,
 }
 
 impl<'o> Printer<'o> {
     pub(super) const fn new(style: JsonStyle, budget: usize, out: &'o mut Vec<u8>) -> Self {
-        Self { style, budget, depth: 0, quote: b"\"", out }
+        let marks = match style {
+            JsonStyle::Server => &SERVER,
+            JsonStyle::Debezium => &DEBEZIUM,
+        };
+        Self { style, budget, depth: 0, marks, out }
     }
 
     /// Prints what is to stand inside a string of JSON.
     pub(super) const fn quoted(mut self) -> Self {
-        self.quote = b"\\\"";
+        self.marks = match self.style {
+            JsonStyle::Server => &SERVER_QUOTED,
+            JsonStyle::Debezium => &DEBEZIUM_QUOTED,
+        };
         self
     }
 
@@ -73,18 +79,70 @@ impl<'o> Printer<'o> {
     fn container(&mut self, container: Container<'_>) -> Result<(), DecodeError> {
         self.spend(container.header_len())?;
         self.open(container.is_object)?;
-        let mut entries = container.entries();
-        for index in 0..container.count() {
-            if container.is_object {
-                let key = entries.key()?;
-                self.spend(key.len())?;
-                self.key(index, key)?;
-            } else {
-                self.element(index);
+        match container.small_entries() {
+            Some(entries) => self.small(&container, entries)?,
+            None => {
+                let mut entries = container.entries();
+                for index in 0..container.count() {
+                    if container.is_object {
+                        let key = entries.key()?;
+                        self.spend(key.len())?;
+                        self.key(index, key)?;
+                    } else {
+                        self.element(index);
+                    }
+                    self.value(entries.value()?)?;
+                }
             }
-            self.value(entries.value()?)?;
         }
         self.close(container.is_object);
+        Ok(())
+    }
+
+    /// Prints what is in a small container, which nearly all are. The commonest values are printed where they are found.
+    #[inline]
+    fn small(
+        &mut self,
+        container: &Container<'_>,
+        entries: SmallEntries<'_>,
+    ) -> Result<(), DecodeError> {
+        let mut keys = entries.keys.iter();
+        for (index, [kind, low, high]) in entries.values.iter().enumerate() {
+            // An array has none.
+            match keys.next() {
+                Some(entry) => {
+                    let key = container.small_key(*entry)?;
+                    self.spend(key.len())?;
+                    self.key(index, key)?;
+                }
+                None => self.element(index),
+            }
+            let inline = [*low, *high];
+            match *kind {
+                kind::INT16 => write_i64(i16::from_le_bytes(inline).into(), self.out),
+                kind::UINT16 => write_u64(u16::from_le_bytes(inline).into(), self.out),
+                kind::LITERAL => match low {
+                    0 => self.out.extend_from_slice(b"null"),
+                    1 => self.out.extend_from_slice(b"true"),
+                    2 => self.out.extend_from_slice(b"false"),
+                    other => self.value(layout::literal(*other)?)?,
+                },
+                kind => {
+                    let offset = u16::from_le_bytes(inline);
+                    let bytes = container.outside_header(offset.into(), "json value")?;
+                    match (kind, layout::short_text(bytes), bytes.first_chunk()) {
+                        (kind::STRING, Some(text), _) => {
+                            self.spend(text.len())?;
+                            self.string(text)?;
+                        }
+                        (kind::DOUBLE, _, Some(double)) => {
+                            number::write_double(f64::from_le_bytes(*double), self.out)?;
+                        }
+                        _ => self.value(layout::value(kind, bytes)?)?,
+                    }
+                }
+            }
+        }
         Ok(())
     }
 
@@ -99,23 +157,27 @@ impl<'o> Printer<'o> {
     }
 
     /// Starts the member with this index.
+    #[inline]
     pub(super) fn key(&mut self, index: usize, key: &[u8]) -> Result<(), DecodeError> {
+        let start = self.written();
+        let before = if index > 0 { &self.marks.next_key } else { &self.marks.quote };
+        before.write(self.out);
+        if write_plain(key, self.out) {
+            self.marks.key_end.write(self.out);
+            return Ok(());
+        }
+        self.take_back(start);
         self.element(index);
         self.string(key)?;
-        self.out.extend_from_slice(match self.style {
-            JsonStyle::Server => b": ",
-            JsonStyle::Debezium => b":",
-        });
+        self.marks.colon.write(self.out);
         Ok(())
     }
 
     /// Starts the element with this index.
+    #[inline]
     pub(super) fn element(&mut self, index: usize) {
         if index > 0 {
-            self.out.extend_from_slice(match self.style {
-                JsonStyle::Server => b", ",
-                JsonStyle::Debezium => b",",
-            });
+            self.marks.comma.write(self.out);
         }
     }
 
@@ -125,6 +187,7 @@ impl<'o> Printer<'o> {
         self.out.push(if is_object { b'}' } else { b']' });
     }
 
+    #[inline]
     fn spend(&mut self, bytes: usize) -> Result<(), DecodeError> {
         match self.budget.checked_sub(bytes) {
             Some(left) => {
@@ -138,31 +201,22 @@ impl<'o> Printer<'o> {
     #[inline]
     fn string(&mut self, text: &[u8]) -> Result<(), DecodeError> {
         // Nearly all strings and keys are of these bytes.
-        if is_plain(text) {
-            self.out.reserve(text.len() + 2 * self.quote.len());
-            self.quote();
-            self.out.extend_from_slice(text);
-            self.quote();
+        let start = self.written();
+        self.marks.quote.write(self.out);
+        if write_plain(text, self.out) {
+            self.marks.quote.write(self.out);
             return Ok(());
         }
-        let start = self.written();
+        self.take_back(start);
         self.escaped(text)?;
         self.quote_from(start);
         Ok(())
     }
 
-    #[inline]
-    fn quote(&mut self) {
-        match self.quote {
-            [quote] => self.out.push(*quote),
-            quote => self.out.extend_from_slice(quote),
-        }
-    }
-
     /// Escapes what was printed with plain quotes, where it stands inside a string.
     fn quote_from(&mut self, start: usize) {
         let is_special = |byte: &u8| matches!(byte, b'"' | b'\\');
-        if self.quote.len() == 1 {
+        if self.marks.quote.len == 1 {
             return;
         }
         let end = self.out.len();
@@ -308,6 +362,61 @@ impl<'o> Printer<'o> {
     /// Formats into the vector, which never fails.
     fn format(&mut self, text: std::fmt::Arguments<'_>) -> Result<(), DecodeError> {
         self.out.write_fmt(text).map_err(|_| DecodeError::Unsupported { what: "json text" })
+    }
+}
+
+/// What stands between values.
+struct Marks {
+    comma: Mark,
+    /// With a backslash inside a string of JSON.
+    quote: Mark,
+    /// A comma and a quote.
+    next_key: Mark,
+    /// A quote and a colon.
+    key_end: Mark,
+    colon: Mark,
+}
+
+const SERVER: Marks = Marks::new([b", ", b"\"", b", \"", b"\": ", b": "]);
+const SERVER_QUOTED: Marks = Marks::new([b", ", b"\\\"", b", \\\"", b"\\\": ", b": "]);
+const DEBEZIUM: Marks = Marks::new([b",", b"\"", b",\"", b"\":", b":"]);
+const DEBEZIUM_QUOTED: Marks = Marks::new([b",", b"\\\"", b",\\\"", b"\\\":", b":"]);
+
+impl Marks {
+    const fn new([comma, quote, next_key, key_end, colon]: [&[u8]; 5]) -> Self {
+        Self {
+            comma: Mark::new(comma),
+            quote: Mark::new(quote),
+            next_key: Mark::new(next_key),
+            key_end: Mark::new(key_end),
+            colon: Mark::new(colon),
+        }
+    }
+}
+
+/// Up to four characters, appended as a block of fixed size.
+struct Mark {
+    block: [u8; 4],
+    len: usize,
+}
+
+impl Mark {
+    const fn new(text: &[u8]) -> Self {
+        let block = match *text {
+            [a] => [a, 0, 0, 0],
+            [a, b] => [a, b, 0, 0],
+            [a, b, c] => [a, b, c, 0],
+            [a, b, c, d] => [a, b, c, d],
+            _ => unreachable!(),
+        };
+        Self { block, len: text.len() }
+    }
+
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&self.block);
+        out.truncate(start + self.len);
     }
 }
 

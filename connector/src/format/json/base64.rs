@@ -25,6 +25,25 @@ pub(crate) fn write_base64_number(value: i64, out: &mut Vec<u8>) {
     write_base64_bits(value.cast_unsigned() << (64 - 8 * count), count as usize, out);
 }
 
+/// The same for a number of 128 bits.
+pub(crate) fn write_base64_wide(value: i128, out: &mut Vec<u8>) {
+    let bits = 129 - (value ^ (value >> 127)).leading_zeros();
+    let mut count = bits.div_ceil(8);
+    let mut bits = value.cast_unsigned() << (128 - 8 * count);
+    out.push(b'"');
+    while count > 3 {
+        out.extend_from_slice(&four(STANDARD, upper(bits)));
+        (bits, count) = (bits << 24, count - 3);
+    }
+    out.extend_from_slice(&last_four(STANDARD, upper(bits), count as usize));
+    out.push(b'"');
+}
+
+/// The upper 24 bits.
+const fn upper(bits: u128) -> u64 {
+    (bits >> 104) as u64
+}
+
 /// Appends the upper `count` bytes of a word, 1 to 8, as a string of standard base64 with padding. Its other bits are 0.
 #[inline]
 pub(crate) fn write_base64_bits(bits: u64, count: usize, out: &mut Vec<u8>) {
@@ -128,6 +147,7 @@ mod tests {
         ] {
             let expected = printed(|out| write_base64(bytes, out));
             assert_eq!(printed(|out| write_base64_number(number, out)), expected, "{number}");
+            assert_eq!(printed(|out| write_base64_wide(number.into(), out)), expected, "{number}");
         }
     }
 

@@ -8,11 +8,11 @@ mod base64;
 mod float;
 
 pub use base64::{write_base64, write_base64_url_safe};
-pub(crate) use base64::{write_base64_bits, write_base64_number};
+pub(crate) use base64::{write_base64_bits, write_base64_number, write_base64_wide};
 pub use float::{write_f32, write_f64};
 pub(crate) use holdfast_binlog::value::digits::two_digits;
 pub use holdfast_binlog::value::digits::{write_i64, write_u64};
-use holdfast_binlog::value::plain::is_plain;
+use holdfast_binlog::value::plain;
 
 /// Appends `text` as a JSON string with its quotes.
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
@@ -44,12 +44,13 @@ pub fn write_escaped(text: &str, out: &mut Vec<u8>) {
 /// Appends bytes as a JSON string if they are plain ASCII that needs no escape; else appends nothing and gives `false`.
 #[inline]
 pub(crate) fn write_plain(bytes: &[u8], out: &mut Vec<u8>) -> bool {
-    let is_plain = is_plain(bytes);
+    let start = out.len();
+    out.push(b'"');
+    let is_plain = plain::write_plain(bytes, out);
     if is_plain {
-        out.reserve(bytes.len() + 2);
         out.push(b'"');
-        out.extend_from_slice(bytes);
-        out.push(b'"');
+    } else {
+        out.truncate(start);
     }
     is_plain
 }
