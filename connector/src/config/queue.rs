@@ -7,9 +7,9 @@ use super::Checked;
 /// The bound on waiting bytes where `max.queue.size.in.bytes` is 0.
 const DEFAULT_QUEUE_BYTES: u64 = 32 << 20;
 
-/// Bytes of a batch to which the next record is not added: the batches that are filled, wait and are consumed stay in the
-/// cache of a processor, which makes records of any size cheaper.
-pub(crate) const BATCH_BYTES: usize = 512 << 10;
+/// Bytes of a batch to which the next record is not added: few enough that the batches that are filled, wait and are
+/// consumed stay in the cache of a processor, and enough that the consumer is not woken for every few large records.
+pub(crate) const BATCH_BYTES: usize = 1 << 20;
 
 /// Memory, batches and waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
