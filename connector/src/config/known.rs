@@ -552,7 +552,7 @@ pub(crate) const KNOWN: &[Key] = {
     key(G::Signals, "notification.*", Text, None, NoEffect("there are no notifications yet"), "settings of channels"),
 
     // Queue, retries, operation.
-    key(G::Operation, "max.batch.size", Int(Positive), Some("2048"), Yes, "records of one batch, which also ends at 512 KiB of text; the last ack group is finished"),
+    key(G::Operation, "max.batch.size", Int(Positive), Some("2048"), Yes, "records of one batch, which also ends at 1 MiB of text; the last ack group is finished"),
     key(G::Operation, "max.queue.size", Int(Queue), Some("8192"), Yes, "records that wait; more than max.batch.size"),
     key(G::Operation, "max.queue.size.in.bytes", Long(NonNegative), Some("0"), Yes, "bytes that wait; 0 is a bound of 32 MiB here"),
     key(G::Operation, "poll.interval.ms", Long(PositiveInt), Some("500"), Yes, "milliseconds to wait for records"),
