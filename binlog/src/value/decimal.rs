@@ -249,7 +249,8 @@ impl<'a> Decimal<'a> {
                 return Ok(());
             }
             Self::Packed { bytes, precision, scale } => {
-                let mut groups = Groups::new(bytes, precision, scale);
+                // Of a number with too few bytes, what comes behind the missing group does not count.
+                let mut groups = Groups::new(bytes, precision, scale).fuse();
                 while let Some((value, digits)) = groups.next() {
                     let (mut value, mut factor) = (u64::from(value), u64::from(power(digits)));
                     // Two groups at a time: 18 digits.
