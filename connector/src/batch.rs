@@ -526,9 +526,7 @@ impl BatchBuilder {
         head: RecordHead<'_>,
         write: impl FnOnce(&mut RecordWriter<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        if self.written.bytes.capacity() == 0 {
-            self.take_memory();
-        }
+        self.have_memory();
         let start = self.written.bytes.len();
         let mut writer =
             RecordWriter { out: &mut self.written.bytes, headers_end: None, key_end: None };
@@ -581,12 +579,11 @@ impl BatchBuilder {
         Ok(())
     }
 
-    #[cold]
-    fn take_memory(&mut self) {
-        let empty = std::mem::take(&mut self.written);
-        self.written = self.buffers.take();
-        if empty.groups.len() > 0 {
-            self.written.groups = empty.groups;
+    /// Takes a buffer unless there is one. Without one nothing is written: each group has a record.
+    #[inline]
+    fn have_memory(&mut self) {
+        if self.written.bytes.capacity() == 0 {
+            self.written = self.buffers.take();
         }
     }
 
@@ -720,9 +717,7 @@ impl BatchBuilder {
 
     /// Appends one group of records that were taken out.
     pub(crate) fn paste(&mut self, held: &HeldRecords, group: usize, offset_after: OffsetView<'_>) {
-        if self.written.bytes.capacity() == 0 {
-            self.take_memory();
-        }
+        self.have_memory();
         let Buffer { bytes, entries, shared, groups } = &mut self.written;
         for entry in held.group(group) {
             let subject = held.0.shared.subjects.get(entry.subject as usize);
