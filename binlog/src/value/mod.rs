@@ -4,6 +4,7 @@
 //! (whether they are signed is the schema's word), text is undecoded bytes in the column's character set, a zero
 //! date is a zero date. What that means to a reader of records is decided in the connector.
 
+pub mod base64;
 mod compressed;
 pub(crate) mod decimal;
 pub mod digits;

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use super::layout::{self, Container, Json, SmallEntries, kind};
 use super::{JsonStyle, number};
 use crate::value::Decimal;
+use crate::value::base64::{STANDARD, last_four};
 use crate::value::digits::{write_i64, write_u64};
 use crate::value::plain::write_plain;
 use crate::wire::{Cursor, DecodeError};
@@ -337,8 +338,6 @@ impl<'o> Printer<'o> {
     }
 
     fn base64(&mut self, bytes: &[u8]) {
-        const ALPHABET: &[u8; 64] =
-            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         // The server's encoder breaks lines after 76 digits (MySQL, `include/base64.h`), which the string then escapes.
         let line = if self.style == JsonStyle::Server { 76 / 4 } else { usize::MAX };
         for (index, chunk) in bytes.chunks(3).enumerate() {
@@ -350,12 +349,8 @@ impl<'o> Printer<'o> {
                 *to = *from;
             }
             let group = u32::from_be_bytes(group);
-            for (place, shift) in [18, 12, 6, 0].into_iter().enumerate() {
-                let digit = (group >> shift & 63) as usize;
-                let padding = place > chunk.len();
-                let byte = ALPHABET.get(digit).copied().filter(|_| !padding);
-                self.out.push(byte.unwrap_or(b'='));
-            }
+            let digits = last_four(STANDARD, group.into(), chunk.len());
+            self.out.extend_from_slice(&digits);
         }
     }
 

@@ -1,10 +1,6 @@
 //! Bytes as base64.
 
-/// The characters of an alphabet by their number.
-type Alphabet = [u8; 64];
-
-const STANDARD: &Alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const URL_SAFE: &Alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+use holdfast_binlog::value::base64::{Alphabet, STANDARD, URL_SAFE, four, last_four};
 
 /// Appends bytes as a string of standard base64 with padding.
 pub fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
@@ -93,22 +89,6 @@ fn write_encoded(alphabet: &Alphabet, bytes: &[u8], out: &mut Vec<u8>) {
         }
     }
     out.push(b'"');
-}
-
-/// The characters of the lower 24 bits.
-#[inline]
-fn four(alphabet: &Alphabet, bits: u64) -> [u8; 4] {
-    [18, 12, 6, 0].map(|shift| {
-        let place = (bits >> shift & 63) as usize;
-        alphabet.get(place).copied().unwrap_or_default()
-    })
-}
-
-/// The same where only the first `count` of the three bytes are there, 1 to 3; the rest is padding.
-#[inline]
-fn last_four(alphabet: &Alphabet, bits: u64, count: usize) -> [u8; 4] {
-    let [a, b, c, d] = four(alphabet, bits);
-    [a, b, if count > 1 { c } else { b'=' }, if count > 2 { d } else { b'=' }]
 }
 
 #[cfg(test)]
