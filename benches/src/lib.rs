@@ -8,4 +8,4 @@ pub mod peers;
 pub mod render;
 pub mod workload;
 
-pub use holdfast_corpus::{corpus, decode, pass, random};
+pub use holdfast_corpus::{callgrind, corpus, decode, pass, random};

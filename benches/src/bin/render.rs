@@ -13,8 +13,9 @@
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
+use holdfast_benches::callgrind;
 use holdfast_benches::render::{CASES, Case};
 
 fn main() -> ExitCode {
@@ -91,19 +92,6 @@ fn types(name: &str) -> Result<(), Box<dyn Error>> {
 
 /// Instructions of a pass.
 fn count(case: &str, work: &str) -> Result<u64, Box<dyn Error>> {
-    let passes = |passes: &str| {
-        let output = Command::new("valgrind")
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-            .arg(std::env::current_exe()?)
-            .args(["--own", case, work, passes])
-            .output()
-            .map_err(|error| format!("valgrind: {error}"))?;
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        let collected = errors.lines().find_map(|line| line.split_once("Collected : "));
-        match collected {
-            Some((_, number)) if output.status.success() => Ok(number.trim().parse::<u64>()?),
-            _ => Err(Box::<dyn Error>::from(format!("valgrind says: {errors}"))),
-        }
-    };
+    let passes = |passes| callgrind::instructions(["--own", case, work, passes]);
     Ok((passes("3")? - passes("1")?) / 2)
 }

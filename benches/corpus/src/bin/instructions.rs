@@ -12,13 +12,14 @@
 //! said, and they are to be written anew in a commit of its own.
 
 use std::error::Error;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use holdfast_corpus::corpus;
 use holdfast_corpus::decode::{self, Work};
+use holdfast_corpus::{callgrind, corpus};
 
 /// Bytes of the narrow corpus.
 const SIZE: u64 = 3_000_000;
@@ -116,17 +117,7 @@ fn compiler() -> Result<String, Box<dyn Error>> {
 
 /// Instructions of a process that decodes the file so many times.
 fn count(work: &str, path: &Path, passes: u32) -> Result<u64, Box<dyn Error>> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(std::env::current_exe()?)
-        .args(["--own", work])
-        .arg(path)
-        .arg(passes.to_string())
-        .output()?;
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    let collected = errors.lines().find_map(|line| line.split_once("Collected : "));
-    match collected {
-        Some((_, number)) if output.status.success() => Ok(number.trim().parse()?),
-        _ => Err(format!("valgrind says: {errors}").into()),
-    }
+    let passes = passes.to_string();
+    let arguments: [&OsStr; 4] = ["--own".as_ref(), work.as_ref(), path.as_ref(), passes.as_ref()];
+    callgrind::instructions(arguments)
 }
